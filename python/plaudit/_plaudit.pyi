@@ -22,17 +22,27 @@ __all__ = [
     "Report",
     "Reward",
     "RunError",
+    "Sandbox",
     "abort_advice",
     "aggregate",
     "check_state",
     "fill_with_group_means",
+    "instructions_check_many",
+    "instructions_constraints",
+    "instructions_explain",
+    "instructions_register",
     "main",
+    "math_explain",
+    "math_extract",
+    "math_verify_many",
     "recipes",
     "register",
     "replay",
     "response_of",
     "reward_traits",
     "rewards",
+    "sandbox_program",
+    "sandbox_report",
     "strip_end_of_turn",
 ]
 VERSION: str
@@ -57,6 +67,8 @@ _Fields = tuple[
     bool | None,
     list[float | None] | None,
 ]
+# Value, outcome, reason, evidence, and whether the answer is right.
+_Scored = tuple[float | None, str, dict[str, Any] | None, dict[str, Any], bool | None]
 
 @final
 class AbortCounter:
@@ -188,9 +200,24 @@ class Judges:
 @final
 class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
-    def score(
-        self, fields: _Rollout
-    ) -> tuple[float | None, str, dict[str, Any] | None, dict[str, Any], bool | None]: ...
+    def score(self, fields: _Rollout) -> _Scored: ...
+    def score_many(self, columns: _Columns) -> list[_Scored]: ...
+
+@final
+class Sandbox:
+    def __new__(cls, unsafe_no_sandbox: bool) -> Sandbox: ...
+    @property
+    def tier(self) -> str: ...
+    def run(
+        self, programs: Sequence[str], inputs: Sequence[str], params: dict[str, Any]
+    ) -> list[tuple[str, str, str, int | None, int | None, float, float, str]]: ...
+    def test(
+        self,
+        programs: Sequence[str],
+        tests: Sequence[Any],
+        prompts: Sequence[str | None],
+        params: dict[str, Any],
+    ) -> list[tuple[tuple[list[tuple[str, float, str]], int, float | None] | None, str | None]]: ...
 
 def abort_advice(code: str, names: Sequence[str], rename: str) -> str | None: ...
 def aggregate(
@@ -200,7 +227,33 @@ def check_state(place: str) -> None: ...
 def fill_with_group_means(
     values: Sequence[float | None], groups: Sequence[Sequence[int]]
 ) -> list[float | None]: ...
+def instructions_check_many(
+    responses: Any, given: Any, prompts: Any, options: dict[str, Any]
+) -> list[list[bool | None]]: ...
+def instructions_constraints() -> list[tuple[str, str, str, str, str, list[tuple[str, str, bool]]]]: ...
+def instructions_explain(
+    response: Any, given: Any, prompt: str | None, options: dict[str, Any]
+) -> tuple[bool, list[tuple[str, bool | None, str, str | None]]]: ...
+def instructions_register(
+    id: str, checks: str, required: Sequence[str], optional: Sequence[str], function: Any
+) -> None: ...
 def main(arguments: Sequence[str], import_module: Callable[[str], str | None]) -> int: ...
+def math_explain(
+    gold: Any, answer: Any, given: dict[str, Any], unreadable_is_false: bool
+) -> (
+    tuple[
+        tuple[str, str | None],
+        tuple[str, str | None],
+        tuple[str | None, str | None, str | None, str | None, tuple[int, int] | None, str | None],
+    ]
+    | None
+): ...
+def math_extract(
+    text: Any, given: dict[str, Any]
+) -> tuple[str | None, tuple[str, str | None, str, tuple[int, int]] | None]: ...
+def math_verify_many(
+    golds: Any, answers: Any, given: dict[str, Any], unreadable_is_false: bool
+) -> npt.NDArray[np.bool_]: ...
 def recipes() -> list[str]: ...
 def register(
     name: str,
@@ -213,4 +266,10 @@ def replay(state: str) -> list[str]: ...
 def response_of(transcript: str, prompt: str) -> str | None: ...
 def reward_traits(name: str) -> tuple[bool, list[str]]: ...
 def rewards() -> list[str]: ...
+def sandbox_program(response: str, language: str) -> str | None: ...
+def sandbox_report() -> tuple[
+    str | None,
+    list[tuple[str, str, bool, str, str | None]],
+    list[tuple[str, str | None, str | None]],
+]: ...
 def strip_end_of_turn(text: str, more: Sequence[str]) -> str: ...

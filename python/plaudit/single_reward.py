@@ -84,6 +84,56 @@ class SingleReward:
 
     __call__ = score
 
+    def score_many(
+        self,
+        responses: Sequence[Any],
+        prompts: Sequence[Any] | None = None,
+        references: Sequence[Any] | None = None,
+        tokens: Sequence[int | None] | None = None,
+        extras: Sequence[Mapping[str, Any] | None] | None = None,
+        finish_reasons: Sequence[str | bool | None] | None = None,
+        tools: Sequence[Any] | None = None,
+        groups: Sequence[str | int] | None = None,
+    ) -> list[Result]:
+        """Scores many responses at once, on all cores and without the interpreter's lock.
+
+        Args:
+            responses: The texts or conversations.
+            prompts: The prompts, one a response.
+            references: The right answers.
+            tokens: The lengths of the responses in the policy's own tokens.
+            extras: Dicts for rewards that read them.
+            finish_reasons: Why each generation ended.
+            tools: The declarations of tools: one list for all responses, or one a response.
+            groups: Which responses are compared with each other, for a reward that compares; by default those of one prompt.
+
+        Returns:
+            One `Result` a response, in their order.
+
+        Raises:
+            ArgumentError: An argument has the wrong type or length; the message names it.
+
+        Example:
+            >>> [each.value for each in plaudit.reward("math").score_many(["4", "5"], references=["4", "4"])]
+            [1.0, 0.0]
+        """
+        columns = (
+            prompts,
+            responses,
+            references,
+            groups,
+            tokens,
+            extras,
+            None,
+            finish_reasons,
+            tools,
+        )
+        scored = self._inner.score_many(columns)
+        return [
+            Result(value, outcome, reason, info=info, correct=correct)
+            for value, outcome, reason, info, correct in scored
+        ]
+
 
 def reward(name: str, **params: Any) -> SingleReward:
     """Makes one reward, to be used by itself.

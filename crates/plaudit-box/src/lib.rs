@@ -82,3 +82,8 @@ pub use options::{Options, Tier};
 pub use report::{LayerReport, SandboxReport};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;
+
+/// The example of the README, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -7,6 +7,7 @@ use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
 use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -52,6 +53,11 @@ impl Verdict {
         Self::FaultyTest,
         Self::Infrastructure,
     ];
+
+    /// The verdict on a program that did not end well; nothing where it did.
+    pub fn of_failed(run: &RunResult) -> Option<Self> {
+        failed(run)
+    }
 
     /// The verdict of that word.
     pub fn named(word: &str) -> Option<Self> {
@@ -108,6 +114,11 @@ impl Execution {
         Self { results, tests, credit }
     }
 
+    /// How many tests there are, those among them that were not run.
+    pub fn tests(&self) -> usize {
+        self.tests
+    }
+
     /// How many tests passed.
     pub fn passed(&self) -> usize {
         self.results.iter().filter(|result| result.verdict == Verdict::Passed).count()
@@ -125,13 +136,15 @@ impl Execution {
     }
 }
 
-/// Whether a test that is a program shares an interpreter with the program under test.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where a test that is a program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
 pub enum Isolation {
-    /// It has a box of its own.
+    /// In a box of its own: a program cannot forge its verdict.
     #[default]
     Apart,
-    /// Both run in one interpreter, so that a program can forge its verdict.
+    /// In the program's interpreter, as in HumanEval's own harness: a program can forge its verdict.
     Together,
 }
 
@@ -175,16 +188,7 @@ pub fn execute(
         Ok(program) => program,
         Err(result) => return Execution::new(vec![result; count], count, credit),
     };
-    let mut results = Vec::new();
-    for case in tests.cases() {
-        let result = program.run(sandbox, case);
-        let passed = result.verdict == Verdict::Passed;
-        results.push(result);
-        if credit == Credit::AllOrNothing && !passed {
-            break;
-        }
-    }
-    Execution::new(results, count, credit)
+    program.test(sandbox, tests, credit)
 }
 
 /// A program that is ready to run: as it is written, or compiled.
@@ -260,18 +264,44 @@ impl Program {
         }
     }
 
+    /// Runs the tests one after the other. All or nothing ends with the first that does not pass.
+    pub fn test(&self, sandbox: &Sandbox, tests: &Tests, credit: Credit) -> Execution {
+        let mut results = Vec::new();
+        for case in tests.cases() {
+            let result = self.run(sandbox, case);
+            let passed = result.verdict == Verdict::Passed;
+            results.push(result);
+            if credit == Credit::AllOrNothing && !passed {
+                break;
+            }
+        }
+        Execution::new(results, tests.cases().len(), credit)
+    }
+
+    /// Runs the program on an input, in a box of its own, and compares its output with nothing.
+    ///
+    /// # Errors
+    ///
+    /// The sandbox failed, or the host is too busy.
+    pub fn run_on(&self, sandbox: &Sandbox, input: &str) -> Result<RunResult, TestResult> {
+        run_or_excuse(|patience| sandbox.run(&with_patience(&self.job_on(input), patience)))
+    }
+
+    fn job_on(&self, input: &str) -> Job {
+        let mut job = self.job();
+        job.files.push(self.file.clone());
+        job.stdin = input.as_bytes().to_vec();
+        if let Some(start) = job.arguments.last_mut().filter(|start| *start == PYTHON_START) {
+            start.insert_str(0, &self.prelude);
+        }
+        job
+    }
+
     /// Runs one test in a box of its own; a script and the program in two.
     pub fn run(&self, sandbox: &Sandbox, case: &Case) -> TestResult {
         let mut job = self.job();
         let mut request = match case {
-            Case::Stdin { input, .. } => {
-                job.files.push(self.file.clone());
-                job.stdin = input.clone().into_bytes();
-                if let Some(start) = job.arguments.last_mut().filter(|start| *start == PYTHON_START) {
-                    start.insert_str(0, &self.prelude);
-                }
-                return self.run_alone(sandbox, case, &job);
-            }
+            Case::Stdin { input, .. } => return self.run_alone(sandbox, case, &self.job_on(input)),
             _ if self.language.name != "python" => {
                 let message = "tests that call functions are for Python".to_owned();
                 return TestResult { verdict: Verdict::FaultyTest, cpu: Duration::ZERO, message };

@@ -76,3 +76,8 @@ pub use crate::{
     python::{PythonParser, Syntax},
     value::{Equality, PyValue},
 };
+
+/// The example of the README, which is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -40,6 +40,8 @@ pub enum Kind {
     Texts,
     /// `less than` or `at least`.
     Relation,
+    /// Whatever a constraint of one's own takes.
+    Any,
 }
 
 impl Kind {
@@ -51,6 +53,7 @@ impl Kind {
             Self::Text => "a text",
             Self::Texts => "a list of texts",
             Self::Relation => "\"less than\" or \"at least\"",
+            Self::Any => "a value",
         }
     }
 }
@@ -98,6 +101,7 @@ impl fmt::Display for ArgumentError {
             Problem::UnknownArgument => write!(f, "{id}: there is no argument {argument:?}"),
             Problem::Missing => write!(f, "{id}: the argument {argument:?} is missing"),
             Problem::Mistyped(kind) => write!(f, "{id}: the argument {argument:?} must be {}", kind.name()),
+            Problem::Refused(reason) if argument.is_empty() => write!(f, "{id}: {reason}"),
             Problem::Refused(reason) => write!(f, "{id}: the argument {argument:?} {reason}"),
         }
     }

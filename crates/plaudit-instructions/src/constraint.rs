@@ -1,18 +1,22 @@
 //! The table of constraints, and a constraint with its arguments: the check.
 
 use crate::argument::{ArgumentError, Arguments, Parameter, Problem};
+use crate::own::{self, CheckError, OwnTest};
 use crate::text::view::View;
 use crate::{if_rlvr, ifbench, ifeval};
 use serde_json::Value;
 use std::fmt;
 
-/// Which question a check answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Which question the checks answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Semantics {
-    /// What the published checker answers, its defects included.
-    Original,
     /// What the wording of the instruction demands.
+    #[default]
     Fixed,
+    /// What the published checkers answer, their faults included.
+    Original,
 }
 
 /// The registry that a constraint comes from.
@@ -24,6 +28,20 @@ pub enum Family {
     IfRlvr,
     /// IFBench, 58 constraints.
     IfBench,
+    /// None: a constraint of one's own.
+    Own,
+}
+
+impl Family {
+    /// The name of the registry.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::IfEval => "IFEval",
+            Self::IfRlvr => "IF-RLVR",
+            Self::IfBench => "IFBench",
+            Self::Own => "own",
+        }
+    }
 }
 
 /// Whether a text follows: a constraint with its arguments and its semantics resolved.
@@ -54,21 +72,27 @@ impl fmt::Debug for Constraint {
     }
 }
 
-/// Every constraint, family by family.
+/// Every public constraint, family by family.
 pub fn constraints() -> impl Iterator<Item = &'static Constraint> {
     const FAMILIES: [&[&[Constraint]]; 3] = [ifeval::TABLES, if_rlvr::TABLES, ifbench::TABLES];
     FAMILIES.into_iter().flatten().copied().flatten()
 }
 
-/// The constraint of this name.
+/// The public constraint of this name.
 pub fn find(id: &str) -> Option<&'static Constraint> {
     constraints().find(|constraint| constraint.id == id)
 }
 
 /// A constraint with its arguments, ready to be held against responses.
 pub struct Check {
-    constraint: &'static Constraint,
-    test: Test,
+    pub(crate) constraint: &'static Constraint,
+    pub(crate) test: CheckTest,
+}
+
+/// What a check asks of a text.
+pub(crate) enum CheckTest {
+    Public(Test),
+    Own(OwnTest),
 }
 
 impl fmt::Debug for Check {
@@ -84,21 +108,32 @@ impl Check {
     }
 
     /// Whether this text, as it stands, follows the constraint. A blank text follows nothing.
-    pub fn passes(&self, view: &View<'_>) -> bool {
-        !view.is_blank() && (self.test)(view)
+    ///
+    /// # Errors
+    ///
+    /// A constraint of one's own that failed. A public one never does.
+    pub fn verdict(&self, view: &View<'_>) -> Result<bool, CheckError> {
+        match &self.test {
+            _ if view.is_blank() => Ok(false),
+            CheckTest::Public(test) => Ok(test(view)),
+            CheckTest::Own(test) => {
+                test(view.text()).map_err(|message| CheckError { id: self.constraint.id, message })
+            }
+        }
     }
 }
 
-/// Reads one constraint. `kwargs` is an object or null; an argument that is null is not given.
+/// Reads one constraint, public or registered. `kwargs` is an object or null; an argument that is null is not given.
 ///
 /// # Errors
 ///
 /// An unknown id, an argument that is missing, unknown, of another type or out of its range.
 pub fn parse(id: &str, kwargs: &Value, semantics: Semantics) -> Result<Check, ArgumentError> {
     let Some(constraint) = find(id) else {
-        return Err(ArgumentError::new(id, "", Problem::UnknownConstraint));
+        return own::parse(id, kwargs)
+            .unwrap_or_else(|| Err(ArgumentError::new(id, "", Problem::UnknownConstraint)));
     };
     let arguments = Arguments::new(constraint, kwargs, semantics)?;
-    let test = (constraint.build)(&arguments)?;
+    let test = CheckTest::Public((constraint.build)(&arguments)?);
     Ok(Check { constraint, test })
 }

@@ -15,7 +15,7 @@
 //!
 //! [`parse`] reads one constraint with its arguments into a [`Check`], which is held against many responses. [`constraints`]
 //! lists the 112 constraints: what each checks, how it can be gamed, and where [`Semantics::Fixed`] differs from
-//! [`Semantics::Original`]. [`row`] reads the three public forms of a row.
+//! [`Semantics::Original`]; [`register`] adds one of your own. [`row`] reads the three public forms of a row.
 //!
 //! What must hold: nothing is drawn at random, downloaded or cached between processes; any text is safe and takes linear
 //! time; an unknown constraint and a missing argument are errors; a response that is blank follows nothing.
@@ -25,6 +25,7 @@
 pub mod row;
 mod argument;
 mod constraint;
+mod own;
 mod keyword;
 mod response;
 mod ifeval;
@@ -34,5 +35,6 @@ pub mod text;
 
 pub use argument::{ArgumentError, Kind, Parameter, Problem};
 pub use constraint::{Check, Constraint, Family, Semantics, constraints, find, parse};
+pub use own::{CheckError, OwnConstraint, OwnTest, register, registered};
 pub use response::{Mode, Response, Texts, verdicts};
 pub use text::view::View;

@@ -1,16 +1,20 @@
 //! A response and the variants of it that loose mode looks at, made lazily and shared by all constraints of a row.
 
 use crate::constraint::Check;
+use crate::own::CheckError;
 use crate::text::view::View;
 use crate::text::words::strip;
 use std::cell::OnceCell;
 
-/// How forgiving a check is towards the frame of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// How forgiving the checks are towards the frame of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Mode {
     /// The response as it stands.
+    #[default]
     Strict,
-    /// Any of eight variants: the response, without its first line, its last, both; and the same without `*`.
+    /// Any of eight variants: without its first line, its last or both, and without stars.
     Loose,
 }
 
@@ -47,13 +51,30 @@ impl<'a> Response<'a> {
         Self { texts, views: [const { OnceCell::new() }; VARIANTS] }
     }
 
-    /// The response as it stands.
+    /// Whether the response follows a constraint. One of one's own that fails is not followed; [`Response::verdict`] says so.
     pub fn passes(&self, check: &Check, mode: Mode) -> bool {
+        self.verdict(check, mode) == Ok(true)
+    }
+
+    /// Whether the response follows a constraint: one variant that does is enough.
+    ///
+    /// # Errors
+    ///
+    /// A constraint of one's own that failed, where no variant follows it.
+    pub fn verdict(&self, check: &Check, mode: Mode) -> Result<bool, CheckError> {
         let last = match mode {
             Mode::Strict => 1,
             Mode::Loose => VARIANTS,
         };
-        (0..last).any(|variant| self.view(variant).is_some_and(|view| check.passes(view)))
+        let mut failed = None;
+        for view in (0..last).filter_map(|variant| self.view(variant)) {
+            match check.verdict(view) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(error) => failed = Some(error),
+            }
+        }
+        failed.map_or(Ok(false), Err)
     }
 
     /// A variant, or nothing where it is blank or the same as an earlier one.

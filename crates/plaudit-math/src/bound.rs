@@ -66,6 +66,20 @@ impl Bound {
             Self::UnclosedThink => "format.unclosed_think",
         }
     }
+
+    /// What is wrong with a text, after "the answer" or "the reference".
+    pub const fn cause(self) -> &'static str {
+        match self {
+            Self::TooLarge => "is larger than the stated bounds",
+            Self::Depth => "is nested too deeply",
+            Self::Unbalanced => "has a bracket or a box that is never closed",
+            Self::Empty => "is an empty box",
+            Self::Undefined => "is undefined, as a division by zero is",
+            Self::Unsupported => "has an integral, a limit or a command that is not evaluated",
+            Self::Undecided => "agrees with the other as far as can be computed, which proves nothing",
+            Self::UnclosedThink => "is not there: the thinking never ends",
+        }
+    }
 }
 
 impl fmt::Display for Bound {

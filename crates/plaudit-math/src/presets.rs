@@ -6,29 +6,42 @@ use crate::extract;
 use crate::options::{AnswerIn, Options, Percent, Think};
 use crate::verify::{Outcome, Reference, ReferenceError, verify, verify_found};
 
-/// A scorer of another trainer.
+/// Another trainer's scorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Preset {
-    /// The last box against the reference, as normalised strings (Hendrycks). Exact.
+    /// The last box, compared as strings in Hendrycks' normal form. The same bytes as verl.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.math_reward"))]
     VerlMathReward,
-    /// The last `Answer:` line of the last 300 characters, as normalised strings (Minerva). Exact.
+    /// The last `Answer:` line of the last 300 characters, in Minerva's normal form; 1 or -1. The same bytes as verl.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.math_dapo"))]
     VerlMathDapo,
-    /// The last box of the last 100 characters, as strings. Exact.
+    /// The same with `strict_box_verify`: the last box of the last 100 characters. The same bytes as verl.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.math_dapo_strict_box"))]
     VerlMathDapoStrictBox,
-    /// The last `#### number` of the last 300 characters. Exact.
+    /// The last `#### number` of the last 300 characters. The same bytes as verl.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.gsm8k"))]
     VerlGsm8k,
-    /// The last number of the last 300 characters. Exact.
+    /// The same with `method="flexible"`: the last number. The same bytes as verl.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.gsm8k_flexible"))]
     VerlGsm8kFlexible,
-    /// A box or a formula, never a bare number. A reference that cannot be read is skipped.
+    /// A box or a formula, never a bare number; a reference that cannot be read is skipped. Equality is plaudit's.
+    #[cfg_attr(feature = "serde", serde(rename = "open_r1.accuracy"))]
     OpenR1Accuracy,
-    /// As [`Preset::OpenR1Accuracy`].
+    /// As `open_r1.accuracy`.
+    #[cfg_attr(feature = "serde", serde(rename = "trl.accuracy"))]
     TrlAccuracy,
-    /// The reference as if it were boxed.
+    /// The reference as if it were boxed, the thinking kept. Equality is plaudit's.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.math_verify"))]
     VerlMathVerify,
-    /// The text after "answer is", the last box, or the text after the last verb.
+    /// The text after "answer is", the last box, or the text after the last "is", "=" or "get". Equality is plaudit's, with
+    /// strict percentages.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.prime_math"))]
     VerlPrimeMath,
-    /// The last box, and a tenth of the score for the format.
+    /// Nine tenths for the last box and one for the format. Equality is plaudit's, with strict percentages.
+    #[cfg_attr(feature = "serde", serde(rename = "verl.geo3k"))]
     VerlGeo3k,
 }
 

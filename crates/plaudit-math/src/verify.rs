@@ -395,6 +395,39 @@ pub fn verify(response: &str, reference: &Reference) -> Verdict {
     verdict
 }
 
+/// The answer of a response as it stands there, without a reference. `None`: there is none.
+///
+/// ```
+/// use plaudit_math::{Options, Rule, extract};
+///
+/// let found = extract("First 3. So the answer is $\\frac{1}{2}$.", &Options::default())?.expect("an answer");
+/// assert_eq!((&*found.text, found.rule), ("\\frac{1}{2}", Rule::Phrase));
+/// # Ok::<(), plaudit_math::Bound>(())
+/// ```
+///
+/// # Errors
+///
+/// The bound that the place of the answer breaks: a box that is empty or never closed, thinking that never ends.
+pub fn extract<'t>(response: &'t str, options: &Options) -> Result<Option<Found<'t>>, Bound> {
+    let found = extract::extract(response, options.answer, options.think)?;
+    let is_prose = |found: &Found<'_>| {
+        found.rule == Rule::Whole && !parse(found.text.trim(), &mut Work::new()).is_ok_and(|read| read.parsed)
+    };
+    Ok(match found {
+        Some(found) if is_prose(&found) => extract::fallback(response, options.think).or(Some(found)),
+        other => other,
+    })
+}
+
+/// What the text of an answer is read as, such as "expression" or "list".
+///
+/// # Errors
+///
+/// The bound that it breaks.
+pub fn kind_of(answer: &str) -> Result<&'static str, Bound> {
+    parse(answer.trim(), &mut Work::new()).map(|read| read.value.kind())
+}
+
 /// Judges an answer that was looked for.
 pub(crate) fn verify_found(found: Result<Option<Found<'_>>, Bound>, reference: &Reference) -> Verdict {
     let found = match found {

@@ -8,11 +8,15 @@ mod batch;
 mod custom;
 mod engine;
 mod error;
+mod instructions;
 mod join;
 mod journals;
 mod judges;
+mod math;
+mod parallel;
 mod report;
 mod reward;
+mod sandbox;
 mod text;
 mod value;
 
@@ -48,6 +52,10 @@ mod _plaudit {
     #[pymodule_export]
     use super::error::{PlauditError, RecipeError, RunError};
     #[pymodule_export]
+    use super::instructions::{
+        instructions_check_many, instructions_constraints, instructions_explain, instructions_register,
+    };
+    #[pymodule_export]
     use super::join::{CompletionQueue, PyJoin};
     #[pymodule_export]
     use super::journals::check_state;
@@ -56,9 +64,13 @@ mod _plaudit {
     #[pymodule_export]
     use super::main;
     #[pymodule_export]
+    use super::math::{math_explain, math_extract, math_verify_many};
+    #[pymodule_export]
     use super::report::{PyReport, fill_with_group_means};
     #[pymodule_export]
     use super::reward::{PyReward, aggregate, recipes, reward_traits, rewards};
+    #[pymodule_export]
+    use super::sandbox::{PySandbox, sandbox_program, sandbox_report};
     #[pymodule_export]
     use super::text::{response_of, strip_end_of_turn};
 

@@ -1,6 +1,6 @@
 //! One reward used by itself, aggregation of comparisons, and the lists of rewards and recipes.
 
-use crate::batch::{self, Fields};
+use crate::batch::{self, Batch, Columns, Fields};
 use crate::custom::{Function, kinds};
 use crate::engine::interruptible;
 use crate::error::{self, ReadError};
@@ -12,6 +12,7 @@ use plaudit::exec::CancelToken;
 use plaudit::outcome::Outcome;
 use plaudit::recipe::{Recipe, RecipeError, RecipeErrors};
 use plaudit::registry::RewardEntry;
+use plaudit::report::Row;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -73,19 +74,37 @@ impl PyReward {
             interruptible(py, &cancel, None, move || engine.score_with(&[rollout], &options))?
         };
         let report = report.map_err(|error| error::run(py, &error))?;
-        let row = report.rows.first();
-        let outcome = row.and_then(|row| row.outcomes.first()?.as_ref());
-        let info = PyDict::new(py);
-        for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
-            info.set_item(name, from_fact(py, fact)?)?;
-        }
-        // A rollout that no reward was asked about says why in its total.
-        let refused = row.and_then(|row| row.total.cause()).map(|cause| &cause.reason);
-        let why = outcome.map_or(refused, Outcome::reason);
-        let why = why.map(|why| reason_dict(py, why.code, None, &why.message)).transpose()?;
-        let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
-        Ok((outcome.and_then(Outcome::value), word, why, info, row.and_then(|row| row.correct)))
+        scored(py, report.rows.first())
     }
+
+    /// Scores a batch, one result a response.
+    fn score_many<'py>(&self, py: Python<'py>, columns: Columns<'py>) -> PyResult<Vec<Scored<'py>>> {
+        let batch = Batch::read(&columns)?;
+        let (engine, cancel) = (Arc::clone(&self.engine), CancelToken::default());
+        let options = ScoreOptions { cancel: Some(cancel.clone()), ..ScoreOptions::default() };
+        let pool = engine.is_rules_only().then(|| Arc::clone(engine.pool()));
+        let report = interruptible(py, &cancel, pool, move || {
+            let report = engine.score_with(&batch.rollouts(), &options);
+            report.map(|report| batch.complete(&engine, report))
+        })?;
+        let report = report.map_err(|error| error::run(py, &error))?;
+        report.rows.iter().map(|row| scored(py, Some(row))).collect()
+    }
+}
+
+/// What the reward gave a rollout.
+fn scored<'py>(py: Python<'py>, row: Option<&Row>) -> PyResult<Scored<'py>> {
+    let outcome = row.and_then(|row| row.outcomes.first()?.as_ref());
+    let info = PyDict::new(py);
+    for (name, fact) in outcome.and_then(Outcome::info).into_iter().flat_map(|info| info.iter()) {
+        info.set_item(name, from_fact(py, fact)?)?;
+    }
+    // A rollout that no reward was asked about says why in its total.
+    let refused = row.and_then(|row| row.total.cause()).map(|cause| &cause.reason);
+    let why = outcome.map_or(refused, Outcome::reason);
+    let why = why.map(|why| reason_dict(py, why.code, None, &why.message)).transpose()?;
+    let word = outcome.map_or("invalid", |outcome| outcome.kind().as_str());
+    Ok((outcome.and_then(Outcome::value), word, why, info, row.and_then(|row| row.correct)))
 }
 
 /// Mistakes with the paths that the caller wrote: parameters of a reward, without the recipe around it.

@@ -73,11 +73,14 @@ impl Rule {
 }
 
 /// An answer in its response.
-#[derive(Clone, Debug)]
-pub(crate) struct Found<'t> {
-    pub(crate) rule: Rule,
-    pub(crate) text: Cow<'t, str>,
-    pub(crate) span: Range<usize>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found<'t> {
+    /// The rule by which it was found.
+    pub rule: Rule,
+    /// Its text. Boxes that belong together are one list.
+    pub text: Cow<'t, str>,
+    /// Where it stands, in bytes.
+    pub span: Range<usize>,
 }
 
 impl<'t> Found<'t> {

@@ -3,7 +3,7 @@
 use crate::reward::{ParamError, Properties, Range, ResourceCache, Reward};
 use crate::text::scope::Scope;
 use plaudit_box::Limits;
-use plaudit_code::{Credit, Language};
+use plaudit_code::{Credit, Isolation, Language};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -113,26 +113,6 @@ impl Default for CodeExecution {
             unfenced: false,
             isolation: Isolation::Apart,
             scope: Scope::Final,
-        }
-    }
-}
-
-/// Where a test that is a program runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Isolation {
-    /// In a box of its own: a program cannot forge its verdict.
-    #[default]
-    Apart,
-    /// In the program's interpreter, as in HumanEval's own harness: a program can forge its verdict.
-    Together,
-}
-
-impl From<Isolation> for plaudit_code::Isolation {
-    fn from(isolation: Isolation) -> Self {
-        match isolation {
-            Isolation::Apart => Self::Apart,
-            Isolation::Together => Self::Together,
         }
     }
 }

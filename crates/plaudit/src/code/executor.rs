@@ -260,7 +260,6 @@ struct ExecutorCore {
 /// Runs programs, for all engines of a process that ask for the same sandbox.
 pub(crate) struct Executor {
     core: Arc<ExecutorCore>,
-    languages: Languages,
     /// The process that has the threads.
     owner: u32,
     /// Programs that are looked for or run just now.
@@ -280,9 +279,47 @@ type ExecutorKey = (u32, SandboxPolicy, Vec<PathBuf>);
 static EXECUTORS: Mutex<Vec<(ExecutorKey, Weak<Executor>)>> = Mutex::new(Vec::new());
 
 /// The languages of this host, which are looked for once.
-fn installed() -> &'static Languages {
+pub(super) fn installed() -> &'static Languages {
     static INSTALLED: OnceLock<Languages> = OnceLock::new();
     INSTALLED.get_or_init(Languages::installed)
+}
+
+/// A sandbox as an operator allows it: of the best tier, or without isolation where that is allowed and there is none.
+pub(super) fn open_sandbox(
+    policy: SandboxPolicy,
+    folders: &[PathBuf],
+) -> Result<Sandbox, SandboxUnavailable> {
+    let options = Options { tier: policy.tier, read_only: folders.to_vec(), ..Options::default() };
+    let unavailable = |report: SandboxReport| SandboxUnavailable::NoTier(report.to_string());
+    match Sandbox::open(options.clone()) {
+        Err(_) if policy.allow_none => {
+            Sandbox::open(Options { tier: Some(Tier::None), ..options }).map_err(unavailable)
+        }
+        other => other.map_err(unavailable),
+    }
+}
+
+/// The language of a reward, which the sandbox can use.
+pub(super) fn usable_language(
+    sandbox: &Sandbox,
+    reward: &CodeReward,
+) -> Result<Arc<Language>, SandboxUnavailable> {
+    let name = reward.language();
+    let candidates: Vec<Language> = match &reward.defined {
+        Some(defined) => vec![defined.clone()],
+        None => installed().all().iter().filter(|one| one.name == name).cloned().collect(),
+    };
+    let usable = candidates.iter().find(|language| language.is_usable_in(sandbox));
+    usable.map(|language| Arc::new(language.clone())).ok_or_else(|| {
+        let missing = installed().missing().iter().find(|(language, _)| *language == name);
+        SandboxUnavailable::NoLanguage(match missing {
+            Some((_, tool)) => format!("{name:?} needs {tool}, which is not installed"),
+            None if sandbox.tier() == Tier::B => {
+                format!("{name:?} cannot be run in tier B, which has one process and no files")
+            }
+            None => format!("the sandbox cannot run {name:?}: may its user read the folder of its tools?"),
+        })
+    })
 }
 
 /// What isolates programs on this host, and which languages it can run.
@@ -340,15 +377,7 @@ impl Executor {
     }
 
     fn start(policy: SandboxPolicy, folders: &[PathBuf]) -> Result<Self, SandboxUnavailable> {
-        let options = Options { tier: policy.tier, read_only: folders.to_vec(), ..Options::default() };
-        let unavailable = |report: SandboxReport| SandboxUnavailable::NoTier(report.to_string());
-        let sandbox = match Sandbox::open(options.clone()) {
-            Err(_) if policy.allow_none => {
-                Sandbox::open(Options { tier: Some(Tier::None), ..options }).map_err(unavailable)?
-            }
-            other => other.map_err(unavailable)?,
-        };
-        let languages = installed().clone();
+        let sandbox = open_sandbox(policy, folders)?;
         let state = Mutex::new(ExecutorState {
             queue: FairQueue::default(),
             running: BTreeMap::new(),
@@ -363,7 +392,7 @@ impl Executor {
         if (0..core.sandbox.slots()).map(start).filter(|started| *started).count() == 0 {
             return Err(SandboxUnavailable::NoTier("the system gives no thread".to_owned()));
         }
-        Ok(Self { core, languages, owner: std::process::id(), flights: SingleFlight::default() })
+        Ok(Self { core, owner: std::process::id(), flights: SingleFlight::default() })
     }
 
     /// The tier of its boxes.
@@ -373,24 +402,7 @@ impl Executor {
 
     /// The language of a reward, which the sandbox can use.
     pub(crate) fn language(&self, reward: &CodeReward) -> Result<Arc<Language>, SandboxUnavailable> {
-        let name = reward.language();
-        let candidates: Vec<Language> = match &reward.defined {
-            Some(defined) => vec![defined.clone()],
-            None => self.languages.all().iter().filter(|one| one.name == name).cloned().collect(),
-        };
-        let usable = candidates.iter().find(|language| language.is_usable_in(&self.core.sandbox));
-        usable.map(|language| Arc::new(language.clone())).ok_or_else(|| {
-            let missing = self.languages.missing().iter().find(|(language, _)| *language == name);
-            SandboxUnavailable::NoLanguage(match missing {
-                Some((_, tool)) => format!("{name:?} needs {tool}, which is not installed"),
-                None if self.tier() == Tier::B => {
-                    format!("{name:?} cannot be run in tier B, which has one process and no files")
-                }
-                None => {
-                    format!("the sandbox cannot run {name:?}: may its user read the folder of its tools?")
-                }
-            })
-        })
+        usable_language(&self.core.sandbox, reward)
     }
 
     /// Runs a program in its turn; `done` is called exactly once, on a thread that it must not hold up.
@@ -545,7 +557,7 @@ impl ExecutorCore {
         };
         let made = || {
             let made = Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
-            made.map(|program| program.isolated(reward.isolation.into()))
+            made.map(|program| program.isolated(reward.isolation))
         };
         let made = catch_unwind(AssertUnwindSafe(made)).unwrap_or_else(|_| Err(panicked()));
         let mut state = lock(&run.state);

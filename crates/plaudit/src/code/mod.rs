@@ -6,16 +6,19 @@
 //! | [`task`] | one program with its tests: how a rollout becomes one, and what its results say |
 //! | [`executor`] | the threads that run programs in boxes |
 //! | `executor_queue` | whose turn it is: fair between engines and groups |
+//! | [`programs`] | programs run by themselves, without rollouts |
 
 pub mod code_execution;
 pub mod executor;
 mod executor_queue;
+pub mod programs;
 pub mod task;
 
 pub use code_execution::CodeReward;
 pub use executor::{HostReport, SandboxPolicy, SandboxUnavailable, probe};
-pub use plaudit_box::{LayerReport, SandboxReport, Tier};
-pub(crate) use plaudit_code::{Language, Verdict};
+pub use plaudit_box::{Exit, LayerReport, SandboxReport, Tier};
+pub(crate) use plaudit_code::Language;
+pub use plaudit_code::Verdict;
 
 use crate::reward::Registration;
 

@@ -1,6 +1,6 @@
 //! One program with its tests: made of a rollout, named by a key, and read back as an outcome.
 
-use super::code_execution::{CodeReward, Isolation, TestsAt};
+use super::code_execution::{CodeReward, TestsAt};
 use crate::exec::lock;
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -8,7 +8,7 @@ use crate::text::Text;
 use crate::text::scope::Scope;
 use crate::text::thought::after_thought;
 use plaudit_box::Tier;
-use plaudit_code::{Execution, Language, TestResult, Tests, Verdict, exact, extract};
+use plaudit_code::{Execution, Isolation, Language, TestResult, Tests, Verdict, exact, extract};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -296,7 +296,7 @@ impl<'s> TestsSource<'s> {
 }
 
 /// Tests by themselves, or below the key that RM-Gallery's labels have.
-fn parse(value: &Value, prompt: &str) -> Result<Tests, plaudit_code::TestsError> {
+pub(super) fn parse(value: &Value, prompt: &str) -> Result<Tests, plaudit_code::TestsError> {
     let inner = match value {
         Value::Object(fields) => WHOLE.iter().find_map(|key| fields.get(*key)).map(Cow::Borrowed),
         Value::String(text) if WHOLE.iter().any(|key| text.contains(key)) => {

@@ -7,7 +7,7 @@ use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use crate::text::thought::after_thought;
 use plaudit_instructions::row::{self, Grading, Row};
-use plaudit_instructions::{Mode, Response, Semantics, Texts};
+use plaudit_instructions::{CheckError, Mode, Response, Semantics, Texts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -57,34 +57,19 @@ use std::sync::Arc;
 #[serde(default)]
 pub struct Instructions {
     /// Which question the checks answer.
-    pub semantics: InstructionSemantics,
+    pub semantics: Semantics,
     /// How the instructions that were followed become a number. Without it the row's `grading_mode` says it, and else it is `all`.
     pub credit: Option<InstructionCredit>,
     /// How forgiving the checks are towards the frame of an answer.
-    pub mode: InstructionMode,
+    pub mode: Mode,
     /// Which part of the response is read.
     pub scope: Scope,
 }
 
 impl Default for Instructions {
     fn default() -> Self {
-        Self {
-            semantics: InstructionSemantics::Fixed,
-            credit: None,
-            mode: InstructionMode::Strict,
-            scope: Scope::Final,
-        }
+        Self { semantics: Semantics::Fixed, credit: None, mode: Mode::Strict, scope: Scope::Final }
     }
-}
-
-/// Which question the checks answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum InstructionSemantics {
-    /// What the wording of the instruction demands.
-    Fixed,
-    /// What the published checkers answer, their faults included.
-    Original,
 }
 
 /// How the instructions that were followed become a number.
@@ -97,19 +82,22 @@ pub enum InstructionCredit {
     Share,
 }
 
-/// How forgiving the checks are towards the frame of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum InstructionMode {
-    /// The response as it stands.
-    Strict,
-    /// Any of eight variants: without its first line, its last or both, and without stars.
-    Loose,
-}
-
 /// How many bytes the checks of one response may look at: its length, once for each instruction and variant. The slowest check
 /// takes some 40 milliseconds for as many.
 const MOST_BYTES: usize = 1 << 20;
+
+/// The part of a response that the checks look at: what comes after the thought. Nothing where the thought never ends.
+///
+/// The scorer of IF-RLVR, whose rows are literals, takes the thought off; those of the other forms are handed the answer alone.
+pub fn checked_text(text: &str, semantics: Semantics, is_literal: bool) -> Option<Cow<'_, str>> {
+    match (semantics, after_thought(text)) {
+        (Semantics::Fixed, None) => None,
+        (Semantics::Original, Some(answer)) if !is_literal && answer.len() == text.len() => {
+            Some(Cow::Borrowed(text))
+        }
+        _ => Some(row::without_thought(text)),
+    }
+}
 
 type Rows = RowCache<Result<Arc<Row>, Reason>>;
 
@@ -129,20 +117,15 @@ impl Instructions {
         let (written, is_literal) = written(sample)?;
         let row = rows.get(written, |written| self.read(written)).map_err(Outcome::invalid)?;
         let text = self.scope.of(sample.text);
-        let text = match (self.semantics, after_thought(text)) {
-            (InstructionSemantics::Fixed, None) => return Err(Outcome::floored(0.0, Code::UnclosedThink)),
-            // The scorer of IF-RLVR takes the thought off; those of the other forms are handed the answer alone.
-            (InstructionSemantics::Original, Some(answer)) if !is_literal && answer.len() == text.len() => {
-                Cow::Borrowed(text)
-            }
-            _ => row::without_thought(text),
+        let Some(text) = checked_text(text, self.semantics, is_literal) else {
+            return Err(Outcome::floored(0.0, Code::UnclosedThink));
         };
-        let (mode, variants) = match self.mode {
-            InstructionMode::Strict => (Mode::Strict, 1),
+        let variants = match self.mode {
+            Mode::Strict => 1,
             // A text without line breaks has no other lines, and one without stars is the same without them.
-            InstructionMode::Loose => {
+            Mode::Loose => {
                 let lines = if text.contains('\n') { 4 } else { 1 };
-                (Mode::Loose, if text.contains('*') { 2 * lines } else { lines })
+                if text.contains('*') { 2 * lines } else { lines }
             }
         };
         if text.len().saturating_mul(row.checks.len() * variants) > MOST_BYTES {
@@ -151,11 +134,14 @@ impl Instructions {
         }
         let texts = Texts::new(&text);
         let response = Response::new(&texts);
-        let verdict = |check| response.passes(check, mode);
-        let verdicts: Vec<ConstraintVerdict> = (row.checks.iter())
-            .map(|check| ConstraintVerdict { id: check.constraint().id, followed: verdict(check) })
+        let verdicts: Result<Vec<_>, _> = (row.checks.iter())
+            .map(|check| {
+                let followed = response.verdict(check, self.mode)?;
+                Ok(ConstraintVerdict { id: check.constraint().id, followed })
+            })
             .collect();
-        Ok(self.outcome(verdicts, row.grading))
+        let failed = |error: CheckError| Outcome::invalid(Reason::new(Code::RewardFailed, error.to_string()));
+        Ok(self.outcome(verdicts.map_err(failed)?, row.grading))
     }
 
     fn outcome(&self, verdicts: Vec<ConstraintVerdict>, grading: Option<Grading>) -> Outcome {
@@ -188,13 +174,9 @@ impl Instructions {
         let bad = |what: String| {
             Reason::new(Code::BadInstructions, format!("The instructions cannot be used: {what}."))
         };
-        let semantics = match self.semantics {
-            InstructionSemantics::Fixed => Semantics::Fixed,
-            InstructionSemantics::Original => Semantics::Original,
-        };
         let fields: Map<String, Value> =
             serde_json::from_str(written).map_err(|error| bad(error.to_string()))?;
-        row::read(&fields, semantics).map(Arc::new).map_err(|error| bad(error.to_string()))
+        row::read(&fields, self.semantics).map(Arc::new).map_err(|error| bad(error.to_string()))
     }
 }
 

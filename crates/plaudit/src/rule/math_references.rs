@@ -1,7 +1,6 @@
 //! Reference check of `math_verify_reward`: unreadable, undefined and ambiguous references, and those that do not equal
 //! themselves in a box.
 
-use super::math_verify_reward::cause;
 use super::reference_check::{Remark, Severity};
 use plaudit_math::{AnswerIn, Bound, Options, Percent, Reference, ReferenceError, verify};
 
@@ -44,7 +43,7 @@ fn unusable(error: ReferenceError) -> Remark {
     let (what, detail) = match error {
         ReferenceError::Unparsable(Bound::Undefined) => ("is undefined", ""),
         ReferenceError::Unparsable(Bound::TooLarge | Bound::Depth) => ("exceeds a bound", ""),
-        ReferenceError::Unparsable(bound) => ("cannot be read", cause(bound)),
+        ReferenceError::Unparsable(bound) => ("cannot be read", bound.cause()),
         _ => ("is empty", ""),
     };
     Remark::new(Severity::Fault, what, detail)

@@ -49,19 +49,19 @@ use std::sync::Arc;
 #[serde(default)]
 pub struct MathVerifyReward {
     /// Where the answer is looked for.
-    pub answer: MathAnswer,
+    pub answer: AnswerIn,
     /// What happens to the thinking before the answer.
-    pub think: MathThink,
+    pub think: Think,
     /// How far a decimal answer may be from the reference, relative to it. Without it decimals are exact where both end, and
     /// otherwise eight digits must agree.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub tolerance: Option<f64>,
     /// How a percentage compares with a number.
-    pub percent: MathPercent,
+    pub percent: Percent,
     /// How units compare.
-    pub units: MathUnits,
+    pub units: Units,
     /// Whether the order of a list matters.
-    pub order: MathOrder,
+    pub order: Order,
     /// The value of an answer that equals the reference.
     pub right: f64,
     /// The value of any other answer, and of none.
@@ -72,7 +72,7 @@ pub struct MathVerifyReward {
     /// What becomes of a rollout whose reference cannot be read.
     pub unparsable_reference: MathUnparsable,
     /// Scores as another trainer does. It decides on everything above, so nothing of that can be set beside it.
-    pub preset: Option<MathPreset>,
+    pub preset: Option<Preset>,
     /// What `verl.gsm8k` and `verl.gsm8k_flexible` give a right answer: verl's parameter of that name, 1 by default. Other presets
     /// have none.
     pub score: Option<f64>,
@@ -86,12 +86,12 @@ pub struct MathVerifyReward {
 impl Default for MathVerifyReward {
     fn default() -> Self {
         Self {
-            answer: MathAnswer::Auto,
-            think: MathThink::Cut,
+            answer: AnswerIn::Auto,
+            think: Think::Cut,
             tolerance: None,
-            percent: MathPercent::Lenient,
-            units: MathUnits::IgnoreMissing,
-            order: MathOrder::Auto,
+            percent: Percent::Lenient,
+            units: Units::IgnoreMissing,
+            order: Order::Auto,
             right: 1.0,
             wrong: 0.0,
             timeout_score: None,
@@ -101,106 +101,6 @@ impl Default for MathVerifyReward {
             score: None,
             format_score: None,
         }
-    }
-}
-
-/// Declares a parameter with named values, and what each is to the verifier.
-macro_rules! choice {
-    ($(#[$doc:meta])+ $name:ident -> $of:ty { $($(#[$vdoc:meta])+ $variant:ident = $word:literal => $value:expr,)+ }) => {
-        $(#[$doc])+
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-        pub enum $name { $($(#[$vdoc])+ #[serde(rename = $word)] $variant,)+ }
-
-        impl $name {
-            const fn value(self) -> $of {
-                match self { $(Self::$variant => $value,)+ }
-            }
-        }
-    };
-}
-
-choice! {
-    /// Where the answer is looked for.
-    MathAnswer -> AnswerIn {
-        /// In the last box, else in `<answer>` tags, after `####`, after a phrase, the last formula, the last number.
-        Auto = "auto" => AnswerIn::Auto,
-        /// Only in the last box.
-        Box = "box" => AnswerIn::Box,
-        /// Only after a phrase such as "the answer is".
-        Phrase = "phrase" => AnswerIn::Phrase,
-        /// Only after `####`.
-        Hash = "hash" => AnswerIn::Hash,
-        /// Only the last number.
-        LastNumber = "last_number" => AnswerIn::LastNumber,
-    }
-}
-
-choice! {
-    /// What happens to the thinking before the answer.
-    MathThink -> Think {
-        /// Everything up to the last `</think>` is cut; thinking that never ends gets the floor.
-        Cut = "cut" => Think::Cut,
-        /// The thinking is text like any other.
-        Keep = "keep" => Think::Keep,
-    }
-}
-
-choice! {
-    /// How a percentage compares with a number.
-    MathPercent -> Percent {
-        /// 50 % is 0.5, and 50 as well.
-        Lenient = "lenient" => Percent::Lenient,
-        /// 50 % is 0.5.
-        Strict = "strict" => Percent::Strict,
-    }
-}
-
-choice! {
-    /// How units compare.
-    MathUnits -> Units {
-        /// A unit that is missing on one side is ignored; two different ones differ.
-        IgnoreMissing = "ignore_missing" => Units::IgnoreMissing,
-        /// A unit that is missing on one side differs.
-        Strict = "strict" => Units::Strict,
-        /// Units are never compared.
-        Ignore = "ignore" => Units::Ignore,
-    }
-}
-
-choice! {
-    /// Whether the order of a list matters.
-    MathOrder -> Order {
-        /// Lists and sets are unordered, tuples are ordered.
-        Auto = "auto" => Order::Auto,
-        /// Lists are ordered too.
-        Strict = "strict" => Order::Strict,
-    }
-}
-
-choice! {
-    /// Another trainer's scorer.
-    MathPreset -> Preset {
-        /// The last box, compared as strings in Hendrycks' normal form. The same bytes as verl.
-        VerlMathReward = "verl.math_reward" => Preset::VerlMathReward,
-        /// The last `Answer:` line of the last 300 characters, in Minerva's normal form; 1 or -1. The same bytes as verl.
-        VerlMathDapo = "verl.math_dapo" => Preset::VerlMathDapo,
-        /// The same with `strict_box_verify`: the last box of the last 100 characters. The same bytes as verl.
-        VerlMathDapoStrictBox = "verl.math_dapo_strict_box" => Preset::VerlMathDapoStrictBox,
-        /// The last `#### number` of the last 300 characters. The same bytes as verl.
-        VerlGsm8k = "verl.gsm8k" => Preset::VerlGsm8k,
-        /// The same with `method="flexible"`: the last number. The same bytes as verl.
-        VerlGsm8kFlexible = "verl.gsm8k_flexible" => Preset::VerlGsm8kFlexible,
-        /// A box or a formula, never a bare number; a reference that cannot be read is skipped. Equality is plaudit's.
-        OpenR1Accuracy = "open_r1.accuracy" => Preset::OpenR1Accuracy,
-        /// As `open_r1.accuracy`.
-        TrlAccuracy = "trl.accuracy" => Preset::TrlAccuracy,
-        /// The reference as if it were boxed, the thinking kept. Equality is plaudit's.
-        VerlMathVerify = "verl.math_verify" => Preset::VerlMathVerify,
-        /// The text after "answer is", the last box, or the text after the last "is", "=" or "get". Equality is plaudit's, with
-        /// strict percentages.
-        VerlPrimeMath = "verl.prime_math" => Preset::VerlPrimeMath,
-        /// Nine tenths for the last box and one for the format. Equality is plaudit's, with strict percentages.
-        VerlGeo3k = "verl.geo3k" => Preset::VerlGeo3k,
     }
 }
 
@@ -253,7 +153,7 @@ enum ReadReference {
 
 impl Verifier {
     fn new(given: &MathVerifyReward) -> Result<Self, Vec<ParamError>> {
-        let preset = given.preset.map(MathPreset::value);
+        let preset = given.preset;
         let scores = PresetScores { score: given.score, format_score: given.format_score };
         let (right, wrong) = match preset {
             Some(Preset::VerlMathDapo | Preset::VerlMathDapoStrictBox) => (1.0, -1.0),
@@ -264,7 +164,7 @@ impl Verifier {
             None => (given.right, given.wrong),
         };
         let floor = given.timeout_score.unwrap_or(wrong);
-        let tolerance = given.tolerance.map(|tolerance| Options::tolerance_from(&format!("{tolerance:e}")));
+        let tolerance = given.tolerance.map(Options::tolerance_of);
         let seed = secret_seed();
         let checks = [
             check_scores(preset, scores),
@@ -287,12 +187,12 @@ impl Verifier {
             refuse_beside_preset(given),
         ];
         let options = seed.map(|seed| Options {
-            answer: given.answer.value(),
-            think: given.think.value(),
+            answer: given.answer,
+            think: given.think,
             tolerance: tolerance.flatten(),
-            percent: given.percent.value(),
-            units: given.units.value(),
-            order: given.order.value(),
+            percent: given.percent,
+            units: given.units,
+            order: given.order,
             seed,
         });
         let options = ParamError::gather(checks, options)?;
@@ -345,7 +245,7 @@ impl Verifier {
     fn without_reference(&self, error: ReferenceError) -> Outcome {
         let reason = match error {
             ReferenceError::Unparsable(bound) => {
-                Reason::new(Code::ReferenceUnparsable, format!("The reference {}.", cause(bound)))
+                Reason::new(Code::ReferenceUnparsable, format!("The reference {}.", bound.cause()))
             }
             _ => Code::EmptyReference.into(),
         };
@@ -358,7 +258,7 @@ impl Verifier {
             Found::Wrong => "different",
             Found::NotParsed => "not_parsed",
             Found::Broken(bound) => {
-                let reason = Reason::new(code(bound), format!("The answer {}.", cause(bound)));
+                let reason = Reason::new(code(bound), format!("The answer {}.", bound.cause()));
                 return Outcome::floored(self.floor, reason);
             }
             _ => "no_answer",
@@ -458,21 +358,6 @@ fn code(bound: Bound) -> Code {
         Bound::Undecided => Code::MathUndecided,
         Bound::UnclosedThink => Code::UnclosedThink,
         _ => Code::ModelTooComplex,
-    }
-}
-
-/// What is wrong with a text, after "the answer" or "the reference".
-pub(super) fn cause(bound: Bound) -> &'static str {
-    match bound {
-        Bound::TooLarge => "is larger than the stated bounds",
-        Bound::Depth => "is nested too deeply",
-        Bound::Unbalanced => "has a bracket or a box that is never closed",
-        Bound::Empty => "is an empty box",
-        Bound::Undefined => "is undefined, as a division by zero is",
-        Bound::Unsupported => "has an integral, a limit or a command that is not evaluated",
-        Bound::Undecided => "agrees with the other as far as can be computed, which proves nothing",
-        Bound::UnclosedThink => "is not there: the thinking never ends",
-        _ => "breaks a bound",
     }
 }
 
