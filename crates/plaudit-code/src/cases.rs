@@ -111,6 +111,8 @@ impl Tests {
     /// | `["assert f(1) == 2", ...]`, or that as `test_list` beside `test_setup_code` or `test_imports` | MBPP |
     /// | `{"test": "def check(candidate): ...", "entry_point": ...}`, with `prompt` where the test uses its functions | HumanEval, HumanEval+ |
     /// | `{"test": "from solution import f\ndef test_f(): ..."}`, or the text alone | KodCode |
+    /// | `{"functional": "def check(candidate): ..."}`, `{"assert_case": [...]}` | LeetCode sets, verl |
+    /// | `{"public_tests": {"input": [...], "output": [...]}, "private_tests": ..., "generated_tests": ...}` | CodeContests |
     pub fn parse(given: &Value) -> Result<Self, TestsError> {
         Self::parse_for(given, "")
     }
@@ -153,7 +155,7 @@ impl Tests {
     }
 
     /// The fields that [`Tests::of_fields`] reads.
-    pub const FIELDS: [&'static str; 14] = [
+    pub const FIELDS: [&'static str; 20] = [
         "inputs",
         "outputs",
         "fn_name",
@@ -165,6 +167,12 @@ impl Tests {
         "public_test_cases",
         "private_test_cases",
         "test_cases",
+        "public_tests",
+        "private_tests",
+        "generated_tests",
+        "test_code",
+        "functional",
+        "assert_case",
         "test_imports",
         "test_setup_code",
         "metadata",
@@ -177,7 +185,7 @@ impl Tests {
         if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
             return Self::of_columns(inputs, outputs, function);
         }
-        if let Some(test) = text("test") {
+        if let Some(test) = ["test", "test_code", "functional"].into_iter().find_map(text) {
             // LeetCode's methods are found by their name alone.
             let entry_point =
                 text("entry_point").map(|name| name.strip_prefix("Solution().").unwrap_or(name));
@@ -204,7 +212,23 @@ impl Tests {
         let function = function.or_else(|| metadata.and_then(|metadata| metadata.get("func_name")?.as_str()));
         let mut found: Option<Vec<Case>> = None;
         let (mut task, mut missing) = (TaskCode::default(), Vec::new());
-        for key in ["tests", "test_list", "public_test_cases", "private_test_cases", "test_cases"] {
+        for key in ["public_tests", "private_tests", "generated_tests"] {
+            let list = |name: &str| fields.get(key)?.get(name)?.as_array();
+            let (Some(inputs), Some(outputs)) = (list("input"), list("output")) else { continue };
+            if inputs.len() != outputs.len() {
+                return Err(form(format!(
+                    "`{key}` has {} inputs and {} outputs",
+                    inputs.len(),
+                    outputs.len()
+                )));
+            }
+            for (input, output) in inputs.iter().zip(outputs) {
+                found.get_or_insert_default().push(pair(input.clone(), output.clone(), function)?);
+            }
+        }
+        for key in
+            ["tests", "test_list", "assert_case", "public_test_cases", "private_test_cases", "test_cases"]
+        {
             match fields.get(key) {
                 Some(Value::Array(tests)) => {
                     task = TaskCode::of_asserts(tests, prompt);
@@ -360,7 +384,9 @@ fn add(
         Value::Object(fields) => fields,
         _ => return Err(form("a test that is neither a text nor an object")),
     };
-    let (Some(input), Some(output)) = (fields.remove("input"), fields.remove("output")) else {
+    let input = fields.remove("input").or_else(|| fields.remove("stdin"));
+    let output = ["output", "expected_output", "stdout"].into_iter().find_map(|key| fields.remove(key));
+    let (Some(input), Some(output)) = (input, output) else {
         return Err(form("a test without `input` and `output`"));
     };
     let kind = fields.get("testtype").or_else(|| fields.get("type")).and_then(Value::as_str);
@@ -456,6 +482,11 @@ mod tests {
             json!("{\"inputs\": [\"1 2\"], \"outputs\": [\"3\"]}"),
             json!({"inputs": [["1 2"]], "outputs": [[3]]}),
             json!([{"input": "1 2", "output": "3", "testtype": "stdin"}]),
+            json!([{"input": "1 2", "expected_output": "3"}]),
+            json!([{"stdin": "1 2", "stdout": "3"}]),
+            json!({"public_tests": {"input": ["1 2"], "output": ["3"]}, "private_tests": {"input": [], "output": []}}),
+            json!({"private_tests": null, "generated_tests": {"input": ["1 2"], "output": ["3"]}}),
+            json!({"language": "python", "test_cases": [{"type": "stdin_stdout", "input": "1 2", "output": "3"}]}),
             json!({"public_test_cases": "[{\"input\": \"1 2\", \"output\": \"3\"}]"}),
             json!({"public_test_cases": "[]", "private_test_cases": "[{\"input\": \"1 2\", \"output\": \"3\"}]", "metadata": "{}"}),
         ] {
@@ -485,6 +516,14 @@ mod tests {
         ] {
             assert_eq!(Tests::parse(&given).unwrap().cases(), [call(expected)], "{given}");
         }
+        let asserts = Tests::parse(&json!({"assert_case": ["assert f(1) == 2"]})).unwrap();
+        assert_eq!(asserts, Tests::parse(&json!(["assert f(1) == 2"])).unwrap());
+        let check = "def check(candidate):\n    assert candidate(1) == 2\ncheck(Solution().f)";
+        for given in [json!({"functional": check}), json!({"test_code": check})] {
+            assert_eq!(Tests::parse(&given), Tests::parse(&json!(check)), "{given}");
+        }
+        let uneven = json!({"public_tests": {"input": ["1"], "output": []}});
+        assert!(matches!(Tests::parse(&uneven), Err(TestsError::Form(_))));
     }
 
     #[test]

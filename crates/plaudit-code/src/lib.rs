@@ -30,6 +30,8 @@
 // What needs no sandbox.
 pub mod exact;
 mod extract;
+mod value;
+mod calls;
 
 // In the order of the path of a response.
 #[cfg(feature = "run")]
@@ -53,15 +55,15 @@ mod execute;
 #[cfg(feature = "run")]
 mod compare;
 #[cfg(feature = "run")]
-mod value;
-#[cfg(feature = "run")]
 mod python;
 #[cfg(feature = "run")]
 mod names;
 #[cfg(feature = "run")]
 mod prelude;
 
+pub use calls::calls;
 pub use extract::{FencedBlock, fenced_blocks};
+pub use value::{Equality, PyValue};
 
 #[cfg(feature = "run")]
 pub use crate::{
@@ -74,7 +76,6 @@ pub use crate::{
     livecodebench::UNPACKED_LIMIT,
     names::{BoundName, NameKind},
     python::{PythonParser, Syntax},
-    value::{Equality, PyValue},
 };
 
 /// The example of the README, which is a test.

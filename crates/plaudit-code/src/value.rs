@@ -212,7 +212,7 @@ impl PyValue {
 
     /// Reads a literal of Python: numbers, text, bytes, `None`, `True`, `False`, and displays of them.
     pub fn literal(text: &str) -> Option<Self> {
-        let mut reader = Reader { text: text.as_bytes(), at: 0 };
+        let mut reader = Reader::new(text);
         let value = reader.value(0)?;
         reader.space();
         (reader.at == reader.text.len()).then_some(value)
@@ -324,30 +324,57 @@ fn scaled(value: f64, exponent: i32) -> f64 {
 }
 
 /// Reads literals; every step moves forward, and nesting is bounded.
-struct Reader<'t> {
+pub(crate) struct Reader<'t> {
     text: &'t [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl<'t> Reader<'t> {
+    pub(crate) const fn new(text: &'t str) -> Self {
+        Self { text: text.as_bytes(), at: 0 }
+    }
+
+    /// What was not read yet.
+    pub(crate) fn rest(&self) -> &'t [u8] {
+        self.text.get(self.at..).unwrap_or(&[])
+    }
+
+    /// Passes over so many bytes.
+    pub(crate) const fn skip(&mut self, bytes: usize) {
+        self.at += bytes;
+    }
+
+    /// Whether nothing follows but space.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest().iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Whether a line ends before what follows.
+    pub(crate) fn is_on_a_new_line(&self) -> bool {
+        let read = self.text.get(..self.at).unwrap_or(&[]);
+        let before = read.trim_ascii_end().len();
+        let after = self.text.len() - self.rest().trim_ascii_start().len();
+        self.text.get(before..after).is_some_and(|space| space.contains(&b'\n'))
+    }
+
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
 
-    fn space(&mut self) {
+    pub(crate) fn space(&mut self) {
         while self.peek().is_some_and(|byte| byte.is_ascii_whitespace()) {
             self.at += 1;
         }
     }
 
-    fn eat(&mut self, byte: u8) -> bool {
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
         self.space();
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    fn value(&mut self, depth: usize) -> Option<PyValue> {
+    pub(crate) fn value(&mut self, depth: usize) -> Option<PyValue> {
         if depth > DEPTH {
             return None;
         }

@@ -15,24 +15,126 @@ pub enum Announces {
     Option,
 }
 
-/// The words, without the letter that may be a capital.
-const WORDS: [(&str, Announces); 8] = [
-    ("nswer", Announces::Answer),
-    ("NSWER", Announces::Answer),
-    ("答案", Announces::Answer),
-    ("твет", Announces::Answer),
-    ("ption", Announces::Option),
-    ("hoice", Announces::Option),
-    ("election", Announces::Option),
-    ("选", Announces::Option),
+/// A word that announces: the letters that it may begin with, of which one stands before its rest, and what may stand between it and
+/// its answer.
+#[derive(Debug)]
+struct Word {
+    first: &'static str,
+    rest: &'static str,
+    announces: Announces,
+    verbs: &'static [&'static str],
+}
+
+const fn word(first: &'static str, rest: &'static str, announces: Announces) -> Word {
+    Word { first, rest, announces, verbs: &VERBS }
+}
+
+const fn foreign(first: &'static str, rest: &'static str, verbs: &'static [&'static str]) -> Word {
+    Word { first, rest, announces: Announces::Answer, verbs }
+}
+
+/// The words in English and Chinese.
+const WORDS: [Word; 7] = [
+    word("aA", "nswer", Announces::Answer),
+    word("A", "NSWER", Announces::Answer),
+    word("", "答案", Announces::Answer),
+    word("oO", "ption", Announces::Option),
+    word("cC", "hoice", Announces::Option),
+    word("sS", "election", Announces::Option),
+    word("", "选", Announces::Option),
 ];
+
+/// "The answer" in other languages, in which models are asked to think and answer. They count at the end of a text.
+const FOREIGN: [Word; 20] = [
+    foreign("rR", "espuesta", &[":", "=", " es", " son"]),
+    foreign("rR", "esposta", &[":", "=", " é", " são"]),
+    foreign("rR", "isposta", &[":", "=", " è", " sono"]),
+    foreign("rR", "éponse", &[":", "=", " est", " sont"]),
+    foreign("aA", "ntwort", &[":", "=", " ist", " lautet", " sind"]),
+    foreign("aA", "ntwoord", &[":", "=", " is"]),
+    foreign("oO", "dpowiedź", &[":", "=", " to", " jest"]),
+    foreign("cC", "evap", &[":", "="]),
+    foreign("jJ", "awaban", &[":", "=", " adalah"]),
+    foreign("jJ", "ibu", &[":", "=", " ni"]),
+    foreign("оО", "твет", &[":", "=", " —", " –", " -", " равен"]),
+    foreign("вВ", "ідповідь", &[":", "=", " —", " –", " -"]),
+    foreign("đĐ", "áp án", &[":", "=", " là"]),
+    foreign("", "答え", &[":", "：", "=", "は"]),
+    foreign("", "正解", &[":", "：", "=", "は", "是", "为"]),
+    foreign("", "정답", &[":", "=", "은", "는"]),
+    foreign("", "الإجابة", &[":", "=", " هي"]),
+    foreign("", "उत्तर", &[":", "="]),
+    foreign("", "উত্তর", &[":", "="]),
+    foreign("", "คำตอบ", &[":", "=", "คือ"]),
+];
+
+/// Words of those languages that deny.
+const DENYING: [&str; 15] = [
+    "no",
+    "não",
+    "non",
+    "pas",
+    "nicht",
+    "kein",
+    "keine",
+    "niet",
+    "nie",
+    "bukan",
+    "не",
+    "không",
+    "değil",
+    "ليس",
+    "नहीं",
+];
+
+/// Bytes at the end of a text in which words of other languages are looked for.
+const FOREIGN_TAIL: usize = 64 * 1024;
 
 /// What may stand between a word and its answer, in the same sentence.
 pub const VERBS: [&str; 8] = [":", "：", " is", " are", " be", "=", "是", "为"];
 
 /// Words between two letters or values that only list them.
-const JOINTS: [&str; 13] =
-    ["", "or", "and", "nor", "和", "与", "或", "及", "跟", "以及", "或者", "and/or", "as well as"];
+const JOINTS: [&str; 39] = [
+    "",
+    "or",
+    "and",
+    "nor",
+    "和",
+    "与",
+    "或",
+    "及",
+    "跟",
+    "以及",
+    "或者",
+    "and/or",
+    "as well as",
+    "maybe",
+    "or maybe",
+    "perhaps",
+    "or perhaps",
+    "possibly",
+    "or possibly",
+    "alternatively",
+    "or alternatively",
+    "oder",
+    "und",
+    "ou",
+    "et",
+    "o",
+    "y",
+    "e",
+    "oppure",
+    "или",
+    "и",
+    "або",
+    "atau",
+    "veya",
+    "hoặc",
+    "または",
+    "か",
+    "또는",
+    "أو",
+];
 
 /// Bytes before a mark that are looked at.
 const NEAR: usize = 120;
@@ -44,43 +146,79 @@ pub struct Mark {
     pub end: usize,
     /// What it announces.
     pub announces: Announces,
+    /// What may stand between the word and its answer, in the same sentence.
+    pub verbs: &'static [&'static str],
+}
+
+impl Mark {
+    /// Where its answer begins in the rest of a line, for a word of another language than English and Chinese: behind its verb, or at
+    /// once. None too where a word between them denies it.
+    pub fn behind_foreign(&self, line: &str) -> Option<usize> {
+        if self.verbs == VERBS {
+            return None;
+        }
+        let rest = line.get(self.end..)?;
+        let rest = &rest[..rest.floor_char_boundary(NEAR)];
+        let ends = |verb: &&str, at: usize| {
+            !verb.starts_with(' ') || !rest[at + verb.len()..].starts_with(char::is_alphanumeric)
+        };
+        let verbs = self.verbs.iter().filter_map(|verb| {
+            let at = rest.match_indices(verb).map(|(at, _)| at).find(|at| ends(verb, *at))?;
+            Some((at, at + verb.len()))
+        });
+        // Without a verb the letter of an option must follow at once.
+        let bare = rest.trim_start_matches(|c: char| " *_`\"'([{".contains(c));
+        let letter = || {
+            let mut chars = bare.chars();
+            chars.next().is_some_and(|c| c.is_ascii_uppercase())
+                && !chars.next().is_some_and(char::is_alphanumeric)
+        };
+        let (verb, after) = verbs.min().or_else(|| letter().then_some((0, 0)))?;
+        let stopped = rest[..verb].contains(['.', '。', ';', '?', '!']);
+        (!stopped && !is_denied_abroad(&rest[..verb])).then_some(self.end + after)
+    }
+
+    /// Whether the line of a word of another language denies the answer that stands in it.
+    pub fn is_denied_abroad(&self, line: &str) -> bool {
+        self.verbs != VERBS && is_denied_abroad(line)
+    }
+}
+
+fn is_denied_abroad(text: &str) -> bool {
+    text.split(|c: char| !c.is_alphanumeric() && !"\u{94d}\u{93e}\u{940}\u{902}".contains(c))
+        .any(|word| DENYING.iter().any(|known| *known == word.to_lowercase()))
 }
 
 /// The marks of a text from its end on. Each word is looked for once where it is missing.
 #[derive(Debug)]
 pub struct Marks<'t> {
     text: &'t str,
-    start: usize,
-    places: Vec<(usize, &'static str, Announces)>,
+    places: Vec<(usize, usize, &'static Word)>,
 }
 
 impl<'t> Marks<'t> {
     /// The marks behind `start`.
     pub fn new(text: &'t str, start: usize) -> Self {
-        let bytes = &text.as_bytes()[start..];
-        let places = WORDS
-            .iter()
-            .filter_map(|(word, announces)| {
-                let at = memmem::rfind(bytes, word.as_bytes())?;
-                Some((start + at, *word, *announces))
+        let tail = text.ceil_char_boundary(text.len().saturating_sub(FOREIGN_TAIL)).max(start);
+        // Most of the others cannot be written in ASCII.
+        let ascii = text.is_ascii();
+        let words = WORDS.iter().map(|word| (word, start)).chain(FOREIGN.iter().map(|word| (word, tail)));
+        let places = words
+            .filter(|(word, _)| !ascii || word.rest.is_ascii())
+            .filter_map(|(word, from)| {
+                let at = memmem::rfind(&text.as_bytes()[from..], word.rest.as_bytes())?;
+                Some((from + at, from, word))
             })
             .collect();
-        Self { text, start, places }
+        Self { text, places }
     }
 
     /// Whether a place is the rest of a word of its own, as the "nswer" of "answer".
-    fn is_word(&self, at: usize, word: &str) -> bool {
-        let before = &self.text[..at];
-        let Some(first) = word.bytes().next().filter(u8::is_ascii) else { return true };
-        let wanted = match first {
-            b'n' | b'N' => 'a',
-            b'p' => 'o',
-            b'e' => 's',
-            _ => 'c',
-        };
-        let mut letters = before.chars().rev();
-        letters.next().is_some_and(|first| first.eq_ignore_ascii_case(&wanted))
-            && !letters.next().is_some_and(char::is_alphanumeric)
+    fn is_word(&self, at: usize, word: &Word) -> bool {
+        let mut letters = self.text[..at].chars().rev();
+        word.first.is_empty()
+            || letters.next().is_some_and(|first| word.first.contains(first))
+                && !letters.next().is_some_and(char::is_alphanumeric)
     }
 }
 
@@ -89,16 +227,20 @@ impl Iterator for Marks<'_> {
 
     fn next(&mut self) -> Option<Mark> {
         loop {
-            let (index, (at, word, announces)) =
+            let (index, (at, from, word)) =
                 self.places.iter().copied().enumerate().max_by_key(|(_, (at, ..))| *at)?;
-            match memmem::rfind(&self.text.as_bytes()[self.start..at], word.as_bytes()) {
-                Some(earlier) => self.places[index].0 = self.start + earlier,
+            match memmem::rfind(&self.text.as_bytes()[from..at], word.rest.as_bytes()) {
+                Some(earlier) => self.places[index].0 = from + earlier,
                 None => {
                     self.places.swap_remove(index);
                 }
             }
             if self.is_word(at, word) {
-                return Some(Mark { end: at + word.len(), announces });
+                return Some(Mark {
+                    end: at + word.rest.len(),
+                    announces: word.announces,
+                    verbs: word.verbs,
+                });
             }
         }
     }
@@ -174,13 +316,18 @@ pub fn is_joint(gap: &str) -> bool {
 
 /// Whether a box holds nothing but the blank of a task: a question mark, lines, dots, spaces.
 pub fn is_blank(content: &str) -> bool {
-    const EMPTY: [&str; 10] = [
+    const EMPTY: [&str; 15] = [
         "textbackslash",
+        "textasciitilde",
         "overset",
         "underset",
         "underline",
         "square",
         "Box",
+        "ldots",
+        "dots",
+        "cdots",
+        "dotfill",
         "hspace",
         "quad",
         "qquad",
@@ -198,7 +345,9 @@ pub fn is_blank(content: &str) -> bool {
                     _ => return false,
                 }
             }
-            '?' | '_' | '.' | '…' | '{' | '}' | '$' | ' ' | '\n' | '~' => c.len_utf8(),
+            '?' | '_' | '.' | '…' | '？' | '□' | '▢' | '＿' | '{' | '}' | '$' | ' ' | '\n' | '~' => {
+                c.len_utf8()
+            }
             _ => return false,
         };
         rest = &rest[step..];
@@ -216,6 +365,31 @@ mod tests {
         let marks: Vec<Announces> = Marks::new(text, 0).map(|mark| mark.announces).collect();
         assert_eq!(marks, [Announces::Option, Announces::Option, Announces::Answer, Announces::Option]);
         assert_eq!(Marks::new("adoption, questions-answering", 0).count(), 1);
+    }
+
+    #[test]
+    fn other_languages_announce_an_answer() {
+        let answer = |text: &'static str| {
+            let mark = Marks::new(text, 0).next()?;
+            mark.behind_foreign(text).map(|at| text[at..].trim())
+        };
+        for (text, wanted) in [
+            ("La respuesta correcta es C.", Some("C.")),
+            ("Die Antwort lautet: 12", Some("12")),
+            ("Réponse : 12", Some("12")),
+            ("A resposta é 12", Some("12")),
+            ("Jawabannya adalah C", Some("C")),
+            ("Правильный ответ: C", Some("C")),
+            ("Đáp án đúng là C", Some("C")),
+            ("答えはCです", Some("Cです")),
+            ("정답은 C", Some("C")),
+            ("La respuesta no es C", None),
+            ("Соответственно: C", None),
+            ("La respuesta estudia C. Esto es B", None),
+        ] {
+            assert_eq!(answer(text), wanted, "{text}");
+        }
+        assert!(Marks::new("Antwort", 0).next().is_some_and(|mark| mark.is_denied_abroad(" ist nicht 12")));
     }
 
     #[test]

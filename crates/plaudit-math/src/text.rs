@@ -271,7 +271,12 @@ pub(crate) fn plain(text: &str) -> String {
         if !bare.is_empty() {
             *one = bare.to_owned();
         }
-        return words.join(" ");
+        // Data sets have the answer to a question of yes or no as a truth.
+        return match one.as_str() {
+            "yes" => "true".to_owned(),
+            "no" => "false".to_owned(),
+            _ => std::mem::take(one),
+        };
     }
     if words.len() == 2 && CHOICE_WORDS.contains(&words[0].as_str()) {
         return words[1].trim_start_matches('(').trim_end_matches(')').to_owned();
@@ -302,6 +307,7 @@ mod tests {
     fn plain_words() {
         assert_eq!(plain("\\text{ The Evelyn. }"), "evelyn");
         assert_eq!(plain("\\textbf{(C)}"), "c");
+        assert_eq!((plain("Yes."), plain("\\text{no}")), (plain("true"), plain("False")));
         assert_eq!(plain("\\text{选A}"), "a");
         assert_eq!(plain("A, B"), "a , b");
         assert_eq!(plain("\\text{an ellipse}"), "ellipse");

@@ -183,7 +183,9 @@ fn numbered(text: &str, word: &str) -> usize {
 /// another constraint can demand, the first line begins behind them.
 fn headings(text: &str, word: &str) -> usize {
     let text = strip(text);
-    let quoted = text.strip_prefix('"').filter(|rest| rest.ends_with('"')).unwrap_or(text);
+    let quotes = [('"', '"'), ('“', '”')].into_iter();
+    let within = |(open, close)| text.strip_prefix::<char>(open).filter(|rest| rest.ends_with::<char>(close));
+    let quoted = quotes.map(within).find_map(|rest| rest).unwrap_or(text);
     quoted
         .lines()
         .filter(|line| {

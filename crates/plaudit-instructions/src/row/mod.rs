@@ -136,7 +136,16 @@ pub fn from_ground_truth(truth: &Value, semantics: Semantics) -> Result<Vec<Chec
     let Value::Object(object) = inner.as_ref() else {
         return Err(error("ground_truth[0]", "must be an object"));
     };
-    checks(object, "ground_truth[0].", ["instruction_id", "kwargs"], semantics)
+    let listed = object.contains_key("instruction_id_list") && !object.contains_key("instruction_id");
+    let ids = if listed { "instruction_id_list" } else { "instruction_id" };
+    checks(object, "ground_truth[0].", [ids, "kwargs"], semantics)
+}
+
+/// A list or an object that a table has as text, JSON or a literal of Python; anything else as it is.
+fn of_text(value: &Value) -> Cow<'_, Value> {
+    let Value::String(text) = value else { return Cow::Borrowed(value) };
+    let read = serde_json::from_str(text).ok().or_else(|| literal::parse(text).ok());
+    read.filter(|read: &Value| !read.is_string()).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 
 /// The constraints of two parallel lists.
@@ -146,10 +155,13 @@ fn checks(
     [ids_name, kwargs_name]: [&str; 2],
     semantics: Semantics,
 ) -> Result<Vec<Check>, RowError> {
-    let list = |name: &str| match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::Array(list)) => Ok(Some(list.as_slice())),
-        Some(_) => Err(error(format!("{place}{name}"), "must be a list")),
+    let list = |name: &str| match object.get(name).map(of_text) {
+        None => Ok(None),
+        Some(value) => match value.as_ref() {
+            Value::Null => Ok(None),
+            Value::Array(list) => Ok(Some(list.clone())),
+            _ => Err(error(format!("{place}{name}"), "must be a list")),
+        },
     };
     let ids = list(ids_name)?.ok_or_else(|| error(format!("{place}{ids_name}"), "is missing"))?;
     let kwargs = list(kwargs_name)?;
@@ -162,7 +174,7 @@ fn checks(
             format!("has more than {MOST_CONSTRAINTS} constraints"),
         ));
     }
-    if let Some(kwargs) = kwargs
+    if let Some(kwargs) = &kwargs
         && kwargs.len() != ids.len()
     {
         let problem = format!("has {} entries for {} constraints", kwargs.len(), ids.len());
@@ -174,8 +186,9 @@ fn checks(
             let Some(id) = id.as_str() else {
                 return Err(error(format!("{place}{ids_name}[{at}]"), "must be a text"));
             };
-            let arguments = kwargs.map_or(&Value::Null, |kwargs| &kwargs[at]);
-            parse(id, arguments, semantics).map_err(|problem| {
+            let arguments =
+                kwargs.as_ref().map_or(Cow::Borrowed(&Value::Null), |kwargs| of_text(&kwargs[at]));
+            parse(id, &arguments, semantics).map_err(|problem| {
                 let name = if problem.argument.is_empty() { ids_name } else { kwargs_name };
                 RowError { place: format!("{place}{name}[{at}]"), problem: RowProblem::Argument(problem) }
             })

@@ -18,7 +18,7 @@ use self::formula::{
 };
 use crate::bound::Bound;
 use crate::lex::closing_brace;
-use crate::mark::{Announces, HASH, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
+use crate::mark::{Announces, HASH, Mark, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
 use crate::word::name_what_is_counted;
 
@@ -410,7 +410,7 @@ fn phrase(text: &str, start: usize) -> Option<Found<'_>> {
         return Some(found);
     }
     Marks::new(text, start).take(MAX_PHRASES).find_map(|mark| match mark.announces {
-        Announces::Answer => announced(text, mark.end),
+        Announces::Answer => announced(text, &mark),
         Announces::Option => choice(text, mark.end),
     })
 }
@@ -440,13 +440,13 @@ fn final_answer(text: &str, start: usize) -> Option<Found<'_>> {
     if denial::begins(&text[at..]) {
         return None;
     }
-    let found = announced(text, at)?;
+    let found = announced(text, &Mark { end: at, announces: Announces::Answer, verbs: &VERBS })?;
     found.text.bytes().any(|c| c.is_ascii_digit() || c == b'\\').then_some(found)
 }
 
-/// The answer that is announced by the word that ends at `at`.
-fn announced(text: &str, at: usize) -> Option<Found<'_>> {
-    let mut at = at;
+/// The answer that a mark announces.
+fn announced<'t>(text: &'t str, mark: &Mark) -> Option<Found<'t>> {
+    let mut at = mark.end;
     let rest = &text[at..];
     if let Some(plural) = rest.strip_prefix('s') {
         at = text.len() - plural.len();
@@ -456,6 +456,12 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let line = window.find('\n').map_or(window.len(), |line| line);
     if denial::is_denied_before(text, at) {
         return None;
+    }
+    let sentence = at..sentence_end(text, at);
+    let first =
+        text[sentence.clone()].find(|c: char| c.is_ascii_digit()).map_or(sentence.end, |first| at + first);
+    if mark.is_denied_abroad(&text[at..first]) {
+        return Some(Found::at(Rule::Phrase, text, trimmed(text, sentence)));
     }
     if denial::begins(&text[at..]) {
         let corrected = corrected(text, at);
@@ -474,7 +480,7 @@ fn announced(text: &str, at: usize) -> Option<Found<'_>> {
     let stop = head.find(['$', '.']).map_or(head.len(), |stop| stop);
     let head = &head[..head.find("\\(").map_or(stop, |math| stop.min(math))];
     let mut from = None;
-    for verb in VERBS {
+    for verb in mark.verbs {
         if let Some(found) = head.find(verb) {
             let after = found + verb.len();
             let whole_word =
@@ -708,24 +714,90 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
 /// Where the number ends, with what is counted, that a sentence begins with before it says more about it: "12 cars, since
 /// there are 3", "12 after 3 days", "12 (3 a day)".
 fn leading_number(text: &str) -> Option<usize> {
-    const ABOUT: [&str; 14] = [
-        "since", "because", "as", "after", "before", "when", "while", "during", "given", "where", "which",
-        "assuming", "although", "though",
+    const ABOUT: [&str; 32] = [
+        "since",
+        "because",
+        "as",
+        "after",
+        "before",
+        "when",
+        "while",
+        "during",
+        "given",
+        "where",
+        "which",
+        "assuming",
+        "although",
+        "though",
+        "porque",
+        "pues",
+        "ya",
+        "pois",
+        "weil",
+        "denn",
+        "da",
+        "car",
+        "parce",
+        "puisque",
+        "perché",
+        "poiché",
+        "так",
+        "потому",
+        "karena",
+        "çünkü",
+        "vì",
+        "gdyż",
     ];
-    const CORRECTING: [&str; 11] =
-        ["but", "wait", "no", "not", "actually", "instead", "rather", "equals", "altogether", "total", "or"];
+    /// Words after which another number may stand.
+    const PLACING: [&str; 3] = ["for", "on", "at"];
+    /// The same as the first, without a space between words.
+    const CHINESE: [&str; 3] = ["因为", "由于", "因"];
+    const CORRECTING: [&str; 21] = [
+        "but",
+        "wait",
+        "no",
+        "not",
+        "actually",
+        "instead",
+        "rather",
+        "equals",
+        "altogether",
+        "total",
+        "or",
+        "pero",
+        "aber",
+        "mais",
+        "mas",
+        "nicht",
+        "não",
+        "но",
+        "не",
+        "oder",
+        "sondern",
+    ];
     let sign = text.len() - text.trim_start_matches(['-', '+', '−', '$', '\\']).len();
     let number = |c: char| c.is_ascii_digit() || ".,/%".contains(c);
     let len = text[sign..].find(|c| !number(c)).filter(|len| *len > 0)?;
     let number = text[sign..sign + len].trim_end_matches(['.', ',']);
     let first = sign + number.len();
-    if !number.starts_with(|c: char| c.is_ascii_digit()) || !text[first..].starts_with([' ', ',']) {
+    if !number.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let chinese = text[first..].trim_start_matches(['，', ',', ' ']);
+    if CHINESE.iter().any(|word| chinese.starts_with(word)) && !chinese.contains(['但', '不', '而']) {
+        return Some(first);
+    }
+    if !text[first..].starts_with([' ', ',', ';']) {
         return None;
     }
     let mut words = Vec::new();
     let mut end = first;
+    let semicolon = text[first..].starts_with(';');
     let mut comma = text[first..].starts_with(',');
-    let mut rest = text[first..].trim_start_matches([' ', ',']);
+    let mut rest = text[first..].trim_start_matches([' ', ',', ';']);
+    if semicolon && !is_sentence(rest) {
+        return None;
+    }
     loop {
         let word = rest.split(' ').next().filter(|word| !word.is_empty())?;
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
@@ -734,7 +806,12 @@ fn leading_number(text: &str) -> Option<usize> {
         if word.starts_with('(') && rest.ends_with(')') && !rest.contains(|c: char| c.is_ascii_digit()) {
             return words.is_empty().then_some(text.len());
         }
-        if word.starts_with('(') && !comma || ABOUT.contains(&lower.as_str()) {
+        let placed = || PLACING.contains(&lower.as_str()) && rest.contains(|c: char| c.is_ascii_digit());
+        if semicolon
+            || word.starts_with('(') && !comma
+            || ABOUT.contains(&lower.as_str())
+            || !comma && placed()
+        {
             break;
         }
         words.push(bare);

@@ -129,7 +129,9 @@ pub(super) fn command_kind(name: &str) -> Option<Kind> {
         "lt" => Kind::Relation(Rel::Less),
         "gt" => Kind::Relation(Rel::Greater),
         "ne" | "neq" => Kind::Relation(Rel::NotEqual),
-        "approx" | "simeq" | "sim" | "thickapprox" | "cong" | "approxeq" => Kind::Relation(Rel::Approx),
+        "approx" | "doteq" | "simeq" | "sim" | "thickapprox" | "cong" | "approxeq" => {
+            Kind::Relation(Rel::Approx)
+        }
         "equiv" => Kind::Relation(Rel::Equal),
         "in" => Kind::Relation(Rel::In),
         "cup" | "bigcup" => Kind::Cup,

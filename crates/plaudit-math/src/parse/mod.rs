@@ -692,7 +692,13 @@ impl<'t, 'w> Parser<'t, 'w> {
         let allowed = |kind| {
             matches!(
                 kind,
-                Kind::Word | Kind::Text | Kind::Upright | Kind::Letter | Kind::Minus | Kind::Unknown
+                Kind::Word
+                    | Kind::Text
+                    | Kind::Upright
+                    | Kind::Letter
+                    | Kind::Minus
+                    | Kind::Unknown
+                    | Kind::Slash
             )
         };
         if inside.is_empty() || !inside.clone().all(|at| allowed(self.kind_at(at))) {
@@ -704,13 +710,13 @@ impl<'t, 'w> Parser<'t, 'w> {
             &self.text[self.token(at).end as usize..self.token(close as usize).start as usize]
         };
         let text = text.trim();
-        let words = |c: char| c.is_alphabetic() || " .-'~".contains(c);
+        let words = |c: char| c.is_alphabetic() || " .-'~/".contains(c);
         let named = inside.clone().any(|at| matches!(self.kind_at(at), Kind::Word | Kind::Text));
         // "DVDs", and a unit of one letter that no formula would set off by a space.
         let plural = text
             .strip_suffix('s')
             .is_some_and(|stem| stem.len() > 1 && stem.bytes().all(|c| c.is_ascii_uppercase()));
-        let unit = unit::is_unit_word(text) || self.token(at).spaced && unit::is_unit(text);
+        let unit = unit::is_unit_word(text) || self.token(at).spaced && text.split('/').all(unit::is_unit);
         (text.chars().all(words) && (named || plural || unit)).then_some((text, close as usize + 1))
     }
 

@@ -26,6 +26,9 @@ use std::time::Duration;
 /// | `extra.test_list` with `extra.test_setup_code` | asserts, as in MBPP |
 /// | `extra.test` with `extra.entry_point` | a function `check`, as in HumanEval |
 /// | `extra.public_test_cases`, `extra.private_test_cases` | as in LiveCodeBench |
+/// | `extra.public_tests`, `extra.private_tests`, `extra.generated_tests` | `{"input": [...], "output": [...]}`, as in CodeContests |
+/// | `extra.tests`, with `functional` in it | a function `check` and its call, as in LeetCode sets |
+/// | `extra.verification_info`, `extra.official_tests`, `extra.unit_tests`, `extra.assert_case`, `extra.ground_truth` | any of these forms, where none of the others is there |
 ///
 /// Outputs are compared line by line without space at the ends; where a decimal is expected it must be close. Every test gets a verdict: `passed`,
 /// `wrong`, `error`, `time`, `memory` or `output`. CPU time decides about the limit of time, so that a busy host does not make a

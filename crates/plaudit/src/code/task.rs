@@ -169,6 +169,8 @@ pub struct CodeSample<'s> {
     pub text: &'s Text<'s>,
     /// The reference.
     pub reference: Option<&'s str>,
+    /// The same, also where it stands in a field that is not called so, and may be no tests.
+    pub found: Option<&'s str>,
     /// Everything else that the caller gave.
     pub extra: &'s Map<String, Value>,
     /// The text of the task; empty where there is none.
@@ -190,8 +192,28 @@ enum TestsSource<'s> {
 const WHOLE: [&str; 2] = ["inputs_outputs", "input_output"];
 
 /// The fields of `extra` of which one must be there; the others only say more about them.
-const HOLDING: [&str; 7] =
-    ["inputs", "test", "tests", "test_list", "test_cases", "public_test_cases", "private_test_cases"];
+const HOLDING: [&str; 11] = [
+    "inputs",
+    "test",
+    "tests",
+    "test_list",
+    "test_cases",
+    "public_test_cases",
+    "private_test_cases",
+    "public_tests",
+    "private_tests",
+    "generated_tests",
+    "test_code",
+];
+
+/// The names of fields that hold all tests where none of the others is there: of open-r1, of PRIME's and AceCode's kin.
+const OTHERS: [&str; 4] = ["verification_info", "official_tests", "unit_tests", "assert_case"];
+
+/// Whether a text that may be another kind of reference has tests in it.
+fn has_tests(text: &&str) -> bool {
+    let keys = ["\"inputs\"", "\"input\"", "assert ", "\"functional\"", "_test_cases\""];
+    text.trim_start().starts_with(['[', '{']) && keys.iter().any(|key| text.contains(key))
+}
 
 impl<'s> TestsSource<'s> {
     fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
@@ -207,17 +229,31 @@ impl<'s> TestsSource<'s> {
             TestsAt::Usual => {
                 let complete = |tests: &&Value| match tests {
                     Value::Object(_) => true,
-                    Value::String(text) => text.contains("def ") || text.contains("assert "),
+                    Value::String(text) => {
+                        text.contains("def ")
+                            || text.contains("assert ")
+                            || text.trim_start().starts_with('{')
+                    }
                     _ => false,
                 };
                 let whole = WHOLE.iter().find_map(|key| sample.extra.get(*key));
                 let whole = whole.or_else(|| sample.extra.get("tests").filter(complete));
+                let whole =
+                    whole.or_else(|| sample.extra.get("test_cases").filter(|tests| tests.is_object()));
                 let whole = whole.or_else(|| sample.extra.get("verifier_metadata")?.get("unit_tests"));
                 let fields = || HOLDING.iter().any(|key| sample.extra.contains_key(*key));
                 whole
                     .map(value)
                     .or_else(|| fields().then_some(Self::Fields(sample.extra, prompt)))
                     .or_else(reference)
+                    .or_else(|| {
+                        OTHERS
+                            .iter()
+                            .find_map(|key| sample.extra.get(*key))
+                            .filter(|value| !value.is_null())
+                            .map(value)
+                    })
+                    .or_else(|| sample.found.filter(has_tests).map(|text| Self::Text(text, prompt)))
             }
         }
     }

@@ -224,7 +224,8 @@ impl GroupScorer<'_> {
                 }
                 let reference = sample.own_reference().map(|view| view.as_str());
                 let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
-                let sample = CodeSample { text: sample.text, reference, extra: sample.extra, prompt };
+                let found = sample.reference.map(|view| view.as_str());
+                let sample = CodeSample { text: sample.text, reference, found, extra: sample.extra, prompt };
                 let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
                 match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
                     Ok(task) => tasks.push((CodeTarget { component: one.at, member }, task)),

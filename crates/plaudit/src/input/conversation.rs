@@ -422,11 +422,10 @@ pub fn read_tools(value: &Value, path: &str) -> Result<Option<Arc<[Tool]>>, Inpu
         let Some(name) = declared["name"].as_str() else {
             return Err(bad(&format!("{path}[{at}]"), "a tool with a name is wanted"));
         };
-        let parameters = ["parameters", "input_schema"].iter().find_map(|key| declared.get(*key));
-        Ok(Tool {
-            name: name.to_owned(),
-            parameters: parameters.filter(|schema| !schema.is_null()).map(exact::rounded),
-        })
+        let given = |key: &&str| declared.get(*key).filter(|schema| !schema.is_null());
+        // Of OpenAI, of Anthropic, of the Model Context Protocol, and of ToolACE.
+        let parameters = ["parameters", "input_schema", "inputSchema", "arguments"].iter().find_map(given);
+        Ok(Tool { name: name.to_owned(), parameters: parameters.map(exact::rounded) })
     };
     all.iter().enumerate().map(tool).collect::<Result<Arc<[Tool]>, _>>().map(Some)
 }

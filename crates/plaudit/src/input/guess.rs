@@ -28,7 +28,26 @@ const ANSWERS: [&str; 17] = [
 const LISTS: [&str; 6] = ["completions", "outputs", "generations", "samples", "candidates", "answers"];
 const PROMPTS: [&str; 6] = ["question", "query", "instruction", "problem", "input", "user"];
 /// Where a reference may stand beside [`REFERENCE_FIELDS`]: names that say too little to be taken for one.
-const PERHAPS: [&str; 6] = ["gold", "answers", "gold_answer", "correct_answer", "label", "expected"];
+const PERHAPS: [&str; 18] = [
+    "gold",
+    "answers",
+    "gold_answer",
+    "correct_answer",
+    "answerKey",
+    "answer_key",
+    "answer_idx",
+    "answer_letter",
+    "golden_answers",
+    "ground_truth_answer",
+    "gt_answer",
+    "gt",
+    "Answer",
+    "Correct Answer",
+    "correct",
+    "cop",
+    "label",
+    "expected",
+];
 
 /// All names that a reference may have, the likeliest first.
 fn references() -> impl Iterator<Item = &'static str> {
@@ -167,6 +186,7 @@ mod tests {
         assert_eq!(likely(&["question", "label", "gold"]), Some("gold"));
         assert_eq!(likely(&["question", "reward_model.ground_truth"]), Some("reward_model.ground_truth"));
         assert_eq!(likely(&["extra_info.index", "extra_info.gold"]), Some("extra_info.gold"));
+        assert_eq!(likely(&["choices.label", "answerKey"]), Some("answerKey"));
         assert_eq!(likely(&["question", "goal"]), None);
     }
 

@@ -19,15 +19,16 @@ use std::collections::BTreeSet;
 /// 1 where the response picks the right option of a multiple-choice question, else 0.
 ///
 /// ## What it scores
-/// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}` or of `{"label": "A", "text": "text"}`, an object
-/// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, one of these as JSON, or one text as `A) 5 B) 6`. Labels are letters
+/// The options stand in `extra.options` or `extra.choices`: a list of `{"A": "text"}`, of `{"label": "A", "text": "text"}` or of pairs, an object
+/// `{"A": "text", ...}`, a list of texts, `{"label": [...], "text": [...]}`, one of these as JSON or as a literal of Python, or one text as
+/// `A) 5 B) 6` or with a line each; or they have fields of their own: `A`, `B`, ..., `option_a`, `opa`. Labels are letters
 /// or digits, and a list of texts may bring its own (`A)5`). The right one is the reference, else `extra.expected_answer`: a letter or
-/// digit, or the text of an option, or a list of these that name one and the same option; a list that names several makes the rollout
+/// digit, also as a phrase ("Option C"), or the text of an option, or else its place from 0 on, as MMLU has it, or a list of these that name one and the same option; a list that names several makes the rollout
 /// invalid. A letter that names an option is that option, though it be the text of another. Without options any letter may be the answer.
 ///
 /// The answer is looked for after the thinking, where `mode` says; `auto` takes the last `\boxed{...}` that is no blank, else the last
 /// `<answer>` pair, else the last line with a mark that `math_verify_reward` knows too: "Answer:", "the answer must be", "option C is right",
-/// "my choice is C", 故选 C, and `####` on the last line or before a letter alone. Else it is a response or a last line that is nothing but
+/// "my choice is C", 故选 C, "la respuesta es C" and its like in twenty languages, and `####` on the last line or before a letter alone. Else it is a response or a last line that is nothing but
 /// an answer. It counts where it names one option: a letter alone (`B`, `(b)`, `**B**`, full-width or in Arabic or Bengali), a letter with a
 /// mark and a text (`B) glass`), the text of one option, a formula that equals one option's in mathematics, or the only letter that a
 /// sentence affirms ("A is wrong, so B"). Denied letters and articles do not count, and a list of letters (`A、B`, `A or B`) names none.
@@ -134,6 +135,10 @@ impl Choice {
             return Err(bad_row("The options of the question are not named by letters.".to_owned()));
         }
         let right = self.right(sample, &options)?;
+        let options = match self.semantics {
+            ChoiceSemantics::Fixed => options.without_twins(right),
+            ChoiceSemantics::Original => options,
+        };
         let mode = self.mode(sample)?;
         let text = self.scope.of(sample.text);
         let text = match self.semantics {
@@ -325,7 +330,69 @@ mod tests {
         ] {
             let outcome = ask(json!({}), response, Some("B"), extra.clone());
             assert_eq!((outcome.value(), why(&outcome).as_str()), (Some(value), word), "{response}");
-            assert_eq!(ask(json!({}), response, Some("blue"), extra.clone()).value(), Some(value));
+            for reference in ["blue", "Option B", "The answer is B.", "\\boxed{B}", "1"] {
+                let outcome = ask(json!({}), response, Some(reference), extra.clone());
+                assert_eq!(outcome.value(), Some(value), "{response} {reference}");
+            }
+        }
+    }
+
+    #[test]
+    fn texts_of_options_may_be_twice_there_or_have_lines() {
+        let twice = json!({"options": ["8.75", "8.79", "8.75"]});
+        for (response, word) in
+            [("The answer is 8.75.", "equal"), ("(C)", "equal"), ("(A)", "different"), ("8.79", "different")]
+        {
+            assert_eq!(why(&ask(json!({}), response, Some("C"), twice.clone())), word, "{response}");
+        }
+        let lines = json!({"options": ["sort\njoin", "join\nsort"]});
+        for (response, word) in
+            [("B. join\nsort", "equal"), ("A. sort\njoin", "different"), ("B. sort\njoin", "no_answer")]
+        {
+            assert_eq!(why(&ask(json!({}), response, Some("B"), lines.clone())), word, "{response}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_letters_is_no_answer() {
+        for (response, word) in [
+            ("【答案】A、B <eoa>", "ambiguous"),
+            ("【答案】A. ①② B. ①③ C. ②④ D. ③④ <eoa>", "ambiguous"),
+            ("【答案】A <eoa>", "equal"),
+            ("Fill \\boxed ~{\\textasciitilde} in.\nWe choose option A. #### A", "equal"),
+        ] {
+            assert_eq!(why(&ask(json!({}), response, Some("A"), json!({}))), word, "{response}");
+        }
+    }
+
+    #[test]
+    fn answers_are_announced_in_many_languages() {
+        for (response, word) in [
+            ("Uno.\nLa respuesta correcta es la opción B.", "equal"),
+            ("Eins.\nDie richtige Antwort ist B.", "equal"),
+            ("Un.\nLa bonne réponse est la B.", "equal"),
+            ("Um.\nA resposta correta é a letra B.", "equal"),
+            ("La risposta è B.", "equal"),
+            ("Правильный ответ: B", "equal"),
+            ("一\n答えはBです。", "equal"),
+            ("하나\n정답은 B입니다.", "equal"),
+            ("Satu.\nJawabannya adalah B.", "equal"),
+            ("Đáp án đúng là B.", "equal"),
+            ("Bir.\nCevap: B", "equal"),
+            ("واحد\nالإجابة: B", "equal"),
+            ("एक\nउत्तर: B", "equal"),
+            ("La respuesta es A.", "different"),
+            ("Antwort: A oder B", "ambiguous"),
+            ("Réponse : A ou B", "ambiguous"),
+            ("Ответ: A или B", "ambiguous"),
+            ("Answer: B (or C)", "ambiguous"),
+            ("Answer: B, maybe C", "ambiguous"),
+            ("Answer: B–C", "ambiguous"),
+            ("La respuesta no es B.", "no_answer"),
+            ("Die Antwort ist nicht B.", "no_answer"),
+        ] {
+            let outcome = ask(json!({}), response, Some("B"), json!({"options": ["red", "blue", "green"]}));
+            assert_eq!(why(&outcome), word, "{response}");
         }
     }
 

@@ -68,10 +68,30 @@ pub(super) fn captured(captured: &str, options: &ChoiceOptions, seed: u64) -> Ch
 /// The letter that a reference names: alone, with brackets or a mark, or by its option's text.
 pub(super) fn reference(reference: &str, options: &ChoiceOptions) -> Option<char> {
     let reader = ChoiceReader { options, seed: 0, texts: true };
-    match reader.exact(&plain(reference)) {
+    let reference = last_box(reference).flatten().unwrap_or(reference);
+    let announced = || match reader.lines(reference, true) {
+        Chosen::Nothing => {
+            let bare = ["Option ", "option ", "Choice ", "选项"]
+                .iter()
+                .find_map(|word| reference.strip_prefix(word));
+            bare.map_or(Chosen::Nothing, |bare| reader.exact(&plain(bare)))
+        }
+        found => found,
+    };
+    let found = match reader.exact(&plain(reference)) {
+        Chosen::Letter(letter) => Chosen::Letter(letter),
+        _ => announced(),
+    };
+    match found {
         Chosen::Letter(letter) => Some(letter),
-        _ => None,
+        _ => indexed(reference, options),
     }
+}
+
+/// The option at a place that is a number, from 0 on, as MMLU has its answers.
+fn indexed(reference: &str, options: &ChoiceOptions) -> Option<char> {
+    let place = reference.parse::<usize>().ok().filter(|_| !options.are_numbered() && reference.len() < 3)?;
+    options.0.get(place).map(|option| option.letter)
 }
 
 /// What stands in the last `\boxed{...}` or `\fbox{...}`. Inside: nothing where it is never closed.
@@ -79,7 +99,8 @@ fn last_box(text: &str) -> Option<Option<&str>> {
     let bytes = text.as_bytes();
     let find = |name: &str| memchr::memmem::rfind(bytes, name.as_bytes()).map(|at| at + name.len());
     let rest = &text[find("\\boxed").max(find("\\fbox"))?..];
-    let Some(inner) = rest.trim_start_matches(is_space).strip_prefix('{') else { return Some(None) };
+    let gap = |char| is_space(char) || char == '~';
+    let Some(inner) = rest.trim_start_matches(gap).strip_prefix('{') else { return Some(None) };
     let mut depth = 1;
     for at in memchr::memchr2_iter(b'{', b'}', inner.as_bytes()) {
         depth = if inner.as_bytes()[at] == b'{' { depth + 1 } else { depth - 1 };
@@ -112,16 +133,17 @@ fn letter(char: char) -> Option<char> {
 /// Words that may follow a letter that is meant as an answer.
 const AFTER: &str = "is isn't was are because since as and or but not nor so for which that with can can't cannot does \
     doesn't has would seems looks appears by due given then also only must should will fails rather \
-    instead over";
+    instead over oder und ou et o y e oppure atau veya ist es est é è ya porque weil car";
 /// Words that may stand before a letter that is meant as an answer.
 const BEFORE: &str = "option choice answer letter is be it's select choose pick chose selected so thus therefore hence \
     then or and but not nor both to with either neither than of for as was are isn't say just only \
-    probably likely definitely clearly except never";
+    probably likely definitely clearly except never maybe perhaps possibly alternatively oder und ou et o y e oppure atau \
+    veya opción opção option opzione letra lettera lettre buchstabe la el die der das nicht kein bukan";
 /// Words between a denial and what it denies.
 const FILLING: &str = "option choice answer letter the be is it to choose pick select";
 /// Words that deny what follows them.
 const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't weren't ain't don't doesn't didn't won't wouldn't \
-    can't cannot couldn't shouldn't no";
+    can't cannot couldn't shouldn't no nicht kein keine não non не bukan không değil";
 /// Words that say of a letter before them that it is not the answer.
 const REFUSING: &str = "not wrong incorrect false out excluded impossible eliminated ruled unlikely";
 /// Words that deny or exclude an option's text in the same clause.
@@ -180,8 +202,28 @@ impl ChoiceReader<'_> {
         let text = strip(text);
         match text.rsplit_once('\n') {
             None => self.payload(text),
-            Some((_, last)) if last.len() <= LINE => self.exact(&plain(&spelled_denials(last))),
+            Some((_, last)) if last.len() <= LINE => match self.exact(&plain(&spelled_denials(last))) {
+                Chosen::Nothing => self.of_lines(text),
+                found => found,
+            },
             Some(_) => Chosen::Nothing,
+        }
+    }
+
+    /// A letter, a mark and its option's own text, which has several lines.
+    fn of_lines(&self, text: &str) -> Chosen {
+        let mut chars = text.trim_start_matches(is_mark).chars();
+        let name = chars.next().and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+        let mark = chars.next().filter(|mark| matches!(mark, '.' | ')' | ':'));
+        match name {
+            Some(letter)
+                if mark.is_some()
+                    && text.len() <= LONGEST
+                    && self.options.equal(&normal(chars.as_str())).any(|option| option == letter) =>
+            {
+                Chosen::Letter(letter)
+            }
+            _ => Chosen::Nothing,
         }
     }
 
@@ -191,7 +233,7 @@ impl ChoiceReader<'_> {
             return Chosen::Nothing;
         }
         let written = payload;
-        let payload = spelled_denials(payload);
+        let payload = spelled_denials(without_copula(without_tag(payload)));
         let payload = plain(&payload);
         match self.exact(&payload) {
             Chosen::Nothing => {}
@@ -353,6 +395,13 @@ impl ChoiceReader<'_> {
                 return Chosen::Ambiguous;
             }
         }
+        // All options again, each behind its letter.
+        let ascending =
+            mentions.windows(2).all(|pair| matches!(pair, [one, next] if one.letter < next.letter));
+        let labels = |mention: &Mention| text[mention.span.1..].starts_with(['.', ')', ':', '、', '．']);
+        if mentions.len() > 2 && ascending && mentions.iter().all(labels) {
+            return Chosen::Ambiguous;
+        }
         let mut affirmed = mentions.iter().filter(|mention| !mention.denied);
         let Some(first) = affirmed.next() else { return Chosen::Nothing };
         let alone = mentions.len() == 1;
@@ -430,7 +479,7 @@ impl ChoiceReader<'_> {
             None => true,
             Some(word) if word.ends_with(|char: char| !char.is_alphanumeric() && char != '-') => true,
             Some(word) if single(word).is_some_and(|char| self.options.has(char)) => true,
-            Some(word) => is_one_of(word, BEFORE) || !word.is_ascii(),
+            Some(word) => is_one_of(word.trim_start_matches(is_mark), BEFORE) || !word.is_ascii(),
         };
         follows && leads
     }
@@ -496,8 +545,10 @@ fn labels_of(line: &str, phrases: bool, is_last: bool) -> impl Iterator<Item = u
         phrases && if is_last { !rest.is_empty() } else { single(rest).is_some() }
     });
     let marked = Marks::new(line, 0).take(LABELS).filter_map(move |mark| {
-        let label =
-            || behind_colon(line, mark.end).or_else(|| behind_verb(line, mark.end).filter(|_| phrases));
+        let label = || {
+            let verb = || behind_verb(line, mark.end).or_else(|| mark.behind_foreign(line));
+            behind_colon(line, mark.end).or_else(|| verb().filter(|_| phrases))
+        };
         match mark.announces {
             Announces::Answer => label(),
             Announces::Option if phrases => chosen_letter(line, mark.end).or_else(|| {
@@ -539,6 +590,43 @@ fn behind_verb(line: &str, end: usize) -> Option<usize> {
     let ends =
         !line[after..].starts_with(|next: char| next.is_ascii_alphanumeric() || matches!(next, '\'' | '’'));
     ends.then_some(after)
+}
+
+/// A payload without the tag that ends the text: `<eoa>`, `<|im_end|>`.
+fn without_tag(payload: &str) -> &str {
+    let kept = payload.trim_end_matches(is_space);
+    let tag = kept.strip_suffix('>').and_then(|inner| inner.rsplit_once('<'));
+    let ends = |name: &str| name.starts_with(['|', '/']) || ["eoa", "eoe", "eos", "eot"].contains(&name);
+    match tag {
+        Some((before, name)) if ends(name) && !strip(before).is_empty() => before,
+        _ => payload,
+    }
+}
+
+/// Words that some languages put behind what something is: "Cです", "C입니다", "C'dir".
+const COPULAS: [&str; 13] = [
+    "です",
+    "である",
+    "だ",
+    "となります",
+    "になります",
+    "입니다",
+    "번입니다",
+    "이다",
+    "번",
+    "है",
+    "'dir",
+    "'dır",
+    "选项",
+];
+
+/// A letter without the word for "is" behind it.
+fn without_copula(payload: &str) -> &str {
+    let kept = payload.trim_end_matches(is_mark);
+    let bare = COPULAS.iter().filter_map(|word| kept.strip_suffix(word));
+    bare.map(|bare| bare.trim_end_matches(is_mark))
+        .find(|bare| single(bare.trim_matches(is_mark)).is_some_and(|letter| letter.is_ascii_uppercase()))
+        .unwrap_or(payload)
 }
 
 /// Whether a payload without an answer says that there is none.

@@ -41,9 +41,28 @@ impl ChoiceOptions {
         let given = ["options", "choices"]
             .iter()
             .find_map(|key| sample.extra.get(*key).filter(|given| !given.is_null()));
-        let Some(given) = given else { return Ok(Self::default()) };
-        let read = Self::read(given).and_then(Self::checked);
+        let read = match given {
+            Some(given) => Self::read(given).and_then(Self::checked),
+            None => Self::in_columns(sample.extra).and_then(Self::checked),
+        };
         read.map_err(|what| Outcome::invalid(Reason::new(Code::BadOptions, what)))
+    }
+
+    /// The options that stand in a field each: `A`, `B`, ... (C-Eval), `option_a`, `optionA`, `opa` (MedMCQA). None where there are
+    /// no two.
+    fn in_columns(extra: &Map<String, Value>) -> Result<Self, &'static str> {
+        let mut options = Vec::new();
+        for prefix in ["", "option_", "option", "option ", "Option ", "op", "choice_"] {
+            for letter in ('A'..='Z').take_while(|letter| column(extra, prefix, *letter).is_some()) {
+                let text = column(extra, prefix, letter).unwrap_or(&Value::Null);
+                options.extend(option(letter.encode_utf8(&mut [0; 4]), text)?);
+            }
+            if options.len() > 1 {
+                return Ok(Self(options));
+            }
+            options.clear();
+        }
+        Ok(Self::default())
     }
 
     pub(super) fn read(given: &Value) -> Result<Self, &'static str> {
@@ -51,7 +70,10 @@ impl ChoiceOptions {
         let given = match given {
             // A column of a table may hold the list as JSON, or all options as one text.
             Value::String(text) => {
-                parsed = serde_json::from_str::<Value>(text).unwrap_or_else(|_| labelled_parts(text));
+                let literal =
+                    || plaudit_code::PyValue::literal(text)?.to_json().filter(|value| !value.is_string());
+                let read = serde_json::from_str::<Value>(text).ok().or_else(literal);
+                parsed = read.unwrap_or_else(|| labelled_parts(text));
                 &parsed
             }
             given => given,
@@ -83,6 +105,9 @@ impl ChoiceOptions {
                                 }
                             }
                         },
+                        Value::Array(pair) if let [label, text] = pair.as_slice() => {
+                            options.extend(option(&written(label), text)?);
+                        }
                         text => {
                             let own = unlabelled(at, text).filter(|_| numbered).map(Value::from);
                             let label = place(at).ok_or(TOO_MANY)?;
@@ -116,6 +141,15 @@ impl ChoiceOptions {
             true => letter.is_ascii_uppercase(),
             false => self.0.iter().any(|option| option.letter == letter),
         }
+    }
+
+    /// The options of which only the right one has its text, where the data give it twice: who says the text means that one.
+    pub(super) fn without_twins(mut self, right: char) -> Self {
+        let text = self.text(right).to_owned();
+        for option in self.0.iter_mut().filter(|option| option.letter != right && option.text == text) {
+            (option.text, option.bare, option.written) = (String::new(), String::new(), String::new());
+        }
+        self
     }
 
     /// Whether digits name the options, as in some questions of ARC.
@@ -152,6 +186,12 @@ impl ChoiceOptions {
     }
 }
 
+/// The field of a letter, which may be small behind a prefix.
+fn column<'v>(extra: &'v Map<String, Value>, prefix: &str, letter: char) -> Option<&'v Value> {
+    let name = |letter: char| extra.get(&format!("{prefix}{letter}"));
+    name(letter).or_else(|| name(letter.to_ascii_lowercase()).filter(|_| !prefix.is_empty()))
+}
+
 /// The two lists of the form `{"label": [...], "text": [...]}`.
 fn labelled(map: &Map<String, Value>) -> Option<(&Vec<Value>, &Vec<Value>)> {
     let list = |names: [&str; 2]| names.iter().find_map(|name| map.get(*name)?.as_array());
@@ -169,41 +209,54 @@ fn place(at: usize) -> Option<char> {
     u8::try_from(at).ok().filter(|at| usize::from(*at) < MOST).map(|at| char::from(b'A' + at))
 }
 
-/// The options of one text as a list, with their labels: "A) 5 B) 6". Null where it has not at least two in their order.
+/// The options of one text as a list, with their labels: "A) 5 B) 6", "a ) 5 , b ) 6"; without labels the lines of it. Null where it has
+/// not at least two.
 fn labelled_parts(text: &str) -> Value {
     let text = strip(text);
-    let mut starts = Vec::new();
-    let mut from = 0;
-    while let Some(start) = place(starts.len()).and_then(|letter| label_at(text, from, letter)) {
-        starts.push(start);
-        from = start + 2;
+    for small in [false, true] {
+        let mut starts = Vec::new();
+        let mut from = 0;
+        let letter =
+            |at: usize| place(at).map(|letter| if small { letter.to_ascii_lowercase() } else { letter });
+        while let Some(start) = letter(starts.len()).and_then(|letter| label_at(text, from, letter)) {
+            starts.push(start);
+            from = start + 2;
+        }
+        if starts.first() == Some(&0) && starts.len() > 1 {
+            let ends = starts.iter().skip(1).copied().chain([text.len()]);
+            let parts = starts.iter().zip(ends).map(|(start, end)| strip(&text[*start..end]));
+            return parts.map(|part| Value::from(part.trim_end_matches([',', ';', ' ']))).collect();
+        }
     }
-    if starts.first() != Some(&0) || starts.len() < 2 {
-        return Value::Null;
-    }
-    let ends = starts.iter().skip(1).copied().chain([text.len()]);
-    let parts =
-        starts.iter().zip(ends).map(|(start, end)| strip(&text[*start..end]).trim_end_matches([',', ';']));
-    parts.map(Value::from).collect()
+    let lines: Vec<Value> =
+        text.lines().map(strip).filter(|line| !line.is_empty()).map(Value::from).collect();
+    if lines.len() > 1 { Value::Array(lines) } else { Value::Null }
 }
+
+/// What stands behind the letter of an option in its label.
+const LABELS: [char; 6] = [')', '.', ':', '、', '．', '：'];
 
 /// Where the label with a letter begins, as a word of its own.
 fn label_at(text: &str, from: usize, letter: char) -> Option<usize> {
     text.get(from..)?.match_indices(letter).map(|(at, _)| from + at).find_map(|at| {
         let start = if text[..at].ends_with('(') { at - 1 } else { at };
-        let marked = text[at + 1..].starts_with([')', '.', ':', '、', '．', '：']);
+        let behind = &text[at + 1..];
+        let marked = behind.starts_with(LABELS) || behind.starts_with(" )");
         let alone = start == 0
             || text[..start].ends_with(|before: char| is_space(before) || ",;，；".contains(before));
         (marked && alone).then_some(start)
     })
 }
 
-/// The text behind the label that a text brings itself, where that is the letter of its place: "A. red", "(A) red".
+/// The text behind the label that a text brings itself, where that is the letter of its place: "A. red", "(A) red", "[a] red".
 fn unlabelled(at: usize, text: &Value) -> Option<&str> {
     let text = strip(text.as_str()?);
     let label = place(at)?;
-    let bracket = text.strip_prefix('(').unwrap_or(text);
-    bracket.strip_prefix(label)?.strip_prefix(['.', ')', ':', '、', '．', '：']).map(strip)
+    let inner = text.strip_prefix(['(', '[']).unwrap_or(text);
+    let rest = inner.strip_prefix([label, label.to_ascii_lowercase()])?;
+    let rest = rest.strip_prefix(' ').filter(|rest| rest.starts_with(')')).unwrap_or(rest);
+    let closed = rest.strip_prefix(']').filter(|_| text.starts_with('['));
+    closed.or_else(|| rest.strip_prefix(LABELS)).map(strip)
 }
 
 /// A label, which may be a number.
@@ -222,7 +275,13 @@ fn option(label: &str, text: &Value) -> Result<Option<ChoiceOption>, &'static st
     if text.len() > LONGEST {
         return Err("An option of the question is longer than 4 KiB.");
     }
-    let letter = single(strip(label)).filter(char::is_ascii_alphanumeric);
+    let bare = strip(label).trim_matches(['(', ')', '[', ']', '.', ':', ' ']);
+    let words = ["option", "Option", "choice", "Choice", "op"];
+    let bare = words
+        .iter()
+        .find_map(|word| bare.strip_prefix(word))
+        .map_or(bare, |rest| rest.trim_start_matches(['_', '-', ' ']));
+    let letter = single(bare).filter(char::is_ascii_alphanumeric);
     let letter = letter.ok_or("The options of the question are not named by letters or digits.")?;
     let marks = |char: char| is_space(char) || "$.*_`\"'".contains(char);
     let written = text;
@@ -418,10 +477,24 @@ mod tests {
             json!("A) red B) blue sky"),
             json!("(A) red, (B) blue sky"),
             json!("A. red\nB. blue sky"),
+            json!("a ) red , b ) blue sky"),
+            json!("red\nBlue sky"),
+            json!("['red', 'blue sky']"),
+            json!(["[A] red", "[B] blue sky"]),
+            json!(["a) red", "b) blue sky"]),
+            json!([["A", "red"], ["B", "blue sky"]]),
+            json!({"option_a": "red", "option_b": "blue sky"}),
+            json!({"A.": "red", "optionB": "blue sky"}),
         ] {
             assert_eq!(letters(given.clone()).as_deref(), Ok("A=red B=blue sky "), "{given}");
         }
         assert_eq!(letters(json!({"label": [1, "2"], "text": ["x", "y"]})).as_deref(), Ok("1=x 2=y "));
+        let columns = |extra: Value| {
+            ChoiceOptions::in_columns(extra.as_object().unwrap()).map(|options| options.0.len())
+        };
+        assert_eq!(columns(json!({"A": "red", "B": 2, "C": "", "D": null, "answer": "A"})), Ok(3));
+        assert_eq!(columns(json!({"opa": "red", "opb": "blue", "cop": 1})), Ok(2));
+        assert_eq!(columns(json!({"A": "red", "b": "blue"})), Ok(0));
         assert_eq!(letters(json!(["A. red", "blue"])).as_deref(), Ok("A=a. red B=blue "));
         let uneven = json!({"label": ["A", "B"], "text": ["x"]});
         for given in [

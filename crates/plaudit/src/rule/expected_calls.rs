@@ -1,5 +1,5 @@
-//! Reader of expected tool calls: lists of calls in OpenAI's forms, reference messages, NeMo-Gym's expected action, and calls with
-//! the allowed values of each argument.
+//! Reader of expected tool calls: lists of calls in OpenAI's forms, reference messages, NeMo-Gym's expected action, calls with
+//! the allowed values of each argument, and calls as text: in tags, in Python.
 
 use super::Sample;
 use super::arguments::ExpectedArguments;
@@ -7,12 +7,24 @@ use crate::conversation::{Arguments, Role, ToolCall, Turn};
 use crate::input::read_response;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 /// The fields of a row that hold the expected calls where the one that a component names and the reference are not there: the first
 /// in which something like calls stands. After them come the fields of other references.
-const FIELDS: [&str; 4] = ["ground_truth", "expected_answers", "answers", "possible_answer"];
+const FIELDS: [&str; 5] =
+    ["expected_tool_calls", "ground_truth", "expected_answers", "answers", "possible_answer"];
+
+/// The tags around calls in a text, as Hermes, ToolACE and Glaive write them. The last one is never closed.
+const TAGS: [(&str, &str); 3] = [
+    ("<tool_call>", "</tool_call>"),
+    ("<function_call>", "</function_call>"),
+    ("<functioncall>", "<|endoftext|>"),
+];
+
+/// What data sets call the name of a function and its arguments beside the words of OpenAI.
+const NAMES: [&str; 4] = ["tool_name", "function_name", "api_name", "tool"];
+const ARGUMENTS: [&str; 4] = ["parameters", "args", "input", "kwargs"];
 
 /// The most expected calls.
 pub(super) const MOST_EXPECTED: usize = 128;
@@ -138,6 +150,8 @@ impl ExpectedCalls {
         if calls.is_empty() {
             return Ok(Self::none());
         }
+        let calls = calls.into_iter().map(usual).collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+        let calls: Vec<Value> = calls.collect();
         let message = json!([{ "role": "assistant", "tool_calls": calls }]);
         match Self::turns(message, place)? {
             Self::Turns { turns, .. } => {
@@ -177,10 +191,71 @@ fn has_allowed_values(item: &Value) -> bool {
     item.as_object().is_some_and(|map| !map.is_empty() && map.values().all(are_lists))
 }
 
-/// Whether a value is a list or an object, or the text of one.
+/// The calls that an item of a list means, under OpenAI's words: of a text or a list, all that stand in it.
+fn usual(item: Value) -> Result<Vec<Value>, String> {
+    match item {
+        Value::String(text) => {
+            let mut all = match in_text(&text) {
+                Some(Value::Array(all)) => all,
+                Some(map @ Value::Object(_)) => vec![map],
+                _ => return Err("a text that is no call".to_owned()),
+            };
+            all.iter_mut().filter_map(Value::as_object_mut).for_each(rename);
+            Ok(all)
+        }
+        // A list for each turn.
+        Value::Array(all) if !all.is_empty() && all.iter().all(Value::is_string) => {
+            let read = all.into_iter().map(usual).collect::<Result<Vec<_>, _>>()?;
+            Ok(read.into_iter().flatten().collect())
+        }
+        Value::Object(mut map) => {
+            if let Some(Value::Object(call)) = map.remove("function_call") {
+                map = call;
+            }
+            if let Some(Value::Object(function)) = map.get_mut("function") {
+                rename(function);
+            }
+            rename(&mut map);
+            let mut entries = map.iter();
+            Ok(vec![match (entries.next(), entries.next()) {
+                // The name is the key.
+                (Some((name, arguments @ Value::Object(_))), None) if name != "function" => {
+                    json!({ "name": name, "arguments": arguments })
+                }
+                _ => Value::Object(map),
+            }])
+        }
+        other => Ok(vec![other]),
+    }
+}
+
+/// Gives a call the keys `name` and `arguments`, where it has them under other words.
+fn rename(call: &mut Map<String, Value>) {
+    let lacks = |call: &Map<String, Value>, key: &str| call.get(key).is_none_or(Value::is_null);
+    if lacks(call, "name") {
+        let other =
+            NAMES.iter().chain(&["function"]).find(|key| call.get(**key).is_some_and(Value::is_string));
+        if let Some(name) = other.and_then(|key| call.remove(*key)) {
+            call.insert("name".to_owned(), name);
+        }
+    }
+    if lacks(call, "arguments") && call.contains_key("name") {
+        let given = |key: &&&str| call.get(**key).is_some_and(|value| value.is_object() || value.is_string());
+        if let Some(arguments) = ARGUMENTS.iter().find(given).and_then(|key| call.remove(*key)) {
+            call.insert("arguments".to_owned(), arguments);
+        }
+    }
+}
+
+/// Whether a value is a list or an object, or the text of calls.
 fn may_be_calls(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.trim_start().starts_with(['[', '{']),
+        Value::String(text) => {
+            let text = text.trim_start();
+            text.starts_with(['[', '{'])
+                || TAGS.iter().any(|(tag, _)| text.contains(tag))
+                || plaudit_code::calls(text).is_some()
+        }
         value => value.is_array() || value.is_object(),
     }
 }
@@ -193,7 +268,36 @@ fn missing(field: &str) -> Outcome {
 }
 
 fn parsed(text: &str, place: &str) -> Result<Value, Outcome> {
-    serde_json::from_str(text).map_err(|_| unparsable(place, "it is no JSON"))
+    in_text(text).ok_or_else(|| unparsable(place, "it is neither JSON nor calls in tags or in Python"))
+}
+
+/// The calls of a text: JSON, one value or several after each other, between tags or not, a literal of Python, or its calls.
+fn in_text(text: &str) -> Option<Value> {
+    if let Some((open, close)) = TAGS.into_iter().find(|(open, _)| text.contains(open)) {
+        let mut calls = Vec::new();
+        for part in text.split(open).skip(1) {
+            match untagged(part.split(close).next().unwrap_or(part))? {
+                Value::Array(all) => calls.extend(all),
+                one => calls.push(one),
+            }
+        }
+        return Some(Value::Array(calls));
+    }
+    untagged(text)
+}
+
+fn untagged(text: &str) -> Option<Value> {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let first = values.next().and_then(Result::ok);
+    let rest = || values.collect::<Result<Vec<_>, _>>().ok();
+    if let Some(first) = first
+        && let Some(rest) = rest()
+        && (rest.is_empty() || first.is_object() && rest.iter().all(Value::is_object))
+    {
+        return Some(if rest.is_empty() { first } else { [vec![first], rest].concat().into() });
+    }
+    let literal = plaudit_code::PyValue::literal(text).and_then(|value| value.to_json());
+    literal.filter(|value| !value.is_string()).or_else(|| plaudit_code::calls(text))
 }
 
 fn unparsable(place: &str, what: &str) -> Outcome {
@@ -230,6 +334,33 @@ mod tests {
             json!({"type": "function_call_batch", "calls": [text]}),
         ] {
             assert_eq!(read(form.clone()), Ok(vec!["f({\"a\":1})".to_owned()]), "{form}");
+        }
+    }
+
+    #[test]
+    fn calls_may_be_text() {
+        for form in [
+            "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": 1}}\n</tool_call>",
+            "I need it.\n<tool_call>{'name': 'f', 'arguments': {'a': 1}}</tool_call>",
+            "<functioncall> {\"name\": \"f\", \"arguments\": '{\"a\": 1}'} <|endoftext|>",
+            "[{'name': 'f', 'arguments': {'a': 1}}]",
+            "[f(a=1)]",
+            "f(a=1)",
+            "[\"f(a=1)\"]",
+            "{\"name\": \"f\", \"parameters\": {\"a\": 1}}\n",
+            "[{\"f\": {\"a\": 1}}]",
+            "{\"function_call\": {\"name\": \"f\", \"args\": {\"a\": 1}}}",
+            "[\"{'name': 'f', 'input': {'a': 1}}\"]",
+        ] {
+            let read = in_text(form).map(read);
+            assert_eq!(read, Some(Ok(vec!["f({\"a\":1})".to_owned()])), "{form}");
+        }
+        let two = "{\"name\": \"f\", \"args\": {}}\n{\"tool\": \"g\", \"input\": {\"b\": 2}}";
+        let both = Some(Ok(vec!["f({})".to_owned(), "g({\"b\":2})".to_owned()]));
+        assert_eq!(in_text(two).map(read), both);
+        assert_eq!(in_text("[[\"f()\", \"g(b=2)\"]]").map(read), both);
+        for other in ["", "no call", "7 8", "'f'", "{\"name\": \"f\"} and", "<tool_call>f</tool_call>"] {
+            assert_eq!(in_text(other), None, "{other}");
         }
     }
 

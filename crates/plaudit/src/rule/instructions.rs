@@ -193,7 +193,9 @@ fn written<'s>(sample: &Sample<'s>) -> Result<(Cow<'s, str>, bool), Outcome> {
     } else if let Some(truth) = given("ground_truth") {
         json!({"ground_truth": truth})
     } else {
-        let reference = sample.own_reference().map(|reference| match reference.accepted() {
+        // A field that is not called reference may be one of another kind.
+        let found = || sample.reference.filter(|reference| reference.stripped().contains("instruction_id"));
+        let reference = sample.own_reference().or_else(found).map(|reference| match reference.accepted() {
             Some([one]) => one.stripped(),
             _ => reference.stripped(),
         });
@@ -226,6 +228,16 @@ mod tests {
             (None, lists()),
             (None, json!({"verifier_metadata": lists()})),
             (None, json!({"ground_truth": GROUND_TRUTH})),
+            (
+                None,
+                json!({"instruction_id_list": "['punctuation:no_comma', 'keywords:existence']",
+                "kwargs": "[null, {\"keywords\": [\"harbor\"]}]"}),
+            ),
+            (
+                None,
+                json!({"instruction_id_list": ["punctuation:no_comma", "keywords:existence"],
+                "kwargs": ["{}", "{'keywords': ['harbor']}"]}),
+            ),
             (Some(GROUND_TRUTH), json!({})),
         ] {
             for (response, value) in [

@@ -18,10 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 /// How far the tool calls of a conversation are the expected ones, from 0 to 1.
 ///
 /// ## What it scores
-/// The expected calls stand in the field of `extra` that `expected_field` names, else in the reference, else in `ground_truth`,
-/// `expected_answers`, `answers` or `possible_answer`: as a value or its JSON, a list of
+/// The expected calls stand in the field of `extra` that `expected_field` names, else in the reference, else in `expected_tool_calls`,
+/// `ground_truth`, `expected_answers`, `answers` or `possible_answer`: as a value or its JSON, a list of
 /// calls in any of OpenAI's forms (`name` and `arguments`, also inside `function`; the arguments are an object or its
-/// text), a list of messages with calls in them, NeMo-Gym's `expected_action`, or calls with allowed values. A rollout with none of
+/// text, and may be called `parameters`, `args`, `input` or `kwargs`), a list of messages with calls in them, NeMo-Gym's `expected_action`,
+/// calls with allowed values, or a text: calls between `<tool_call>` tags, one after another, or as Python writes them,
+/// `[f(city="Oslo", days=3)]`. A rollout with none of
 /// these is skipped; one whose expectation cannot be read is invalid with `input.reference_unparsable`. An empty list says that no
 /// call is expected.
 ///

@@ -1,19 +1,35 @@
 //! Declarations of tools as data sets publish them, made JSON Schema: types under the names that programming languages have for
-//! them, types as Python annotates them, and lists of arguments without a schema around them.
+//! them, types as Python annotates them, lists of arguments without a schema around them, and the empty cells of tables.
 
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 
 /// The types of JSON Schema, and what else they are called, in small letters. What may be anything restricts nothing.
 const TYPES: [(&str, &[&str]); 8] = [
-    ("", &["", "any"]),
+    ("", &["", "any", "callable", "enum", "function", "literal"]),
     ("array", &["array", "arraylist", "list", "queue", "sequence", "set", "stack", "tuple"]),
     ("boolean", &["boolean", "bool"]),
-    ("integer", &["integer", "bigint", "byte", "int", "long", "short"]),
+    ("integer", &["integer", "bigint", "byte", "int", "int32", "int64", "long", "short"]),
     ("null", &["null", "none"]),
-    ("number", &["number", "decimal", "double", "float"]),
+    ("number", &["number", "decimal", "double", "float", "float32", "float64", "num", "numeric", "real"]),
     ("object", &["object", "dict", "hashmap", "hashtable", "map", "mapping"]),
-    ("string", &["string", "char", "str"]),
+    (
+        "string",
+        &[
+            "string",
+            "char",
+            "date",
+            "datetime",
+            "email",
+            "str",
+            "text",
+            "time",
+            "timestamp",
+            "url",
+            "uuid",
+            "varchar",
+        ],
+    ),
 ];
 
 /// The longest annotation that is read, in bytes, and how deep annotations may lie in one another.
@@ -26,6 +42,9 @@ pub(super) struct UnknownType(pub(super) String);
 
 /// The JSON Schema that a declaration means: itself, mostly.
 pub(super) fn schema_of(declared: &Value) -> Result<Cow<'_, Value>, UnknownType> {
+    if let Value::Array(arguments) = declared {
+        return with_required(by_name(arguments)).map(Cow::Owned);
+    }
     if let Value::Object(arguments) = declared
         && are_arguments(arguments)
     {
@@ -75,6 +94,18 @@ fn with_required(mut schema: Value) -> Result<Value, UnknownType> {
     Ok(schema)
 }
 
+/// The schema of arguments that are a list of objects with a name each.
+fn by_name(arguments: &[Value]) -> Value {
+    let named = |argument: &Value| Some((argument["name"].as_str()?.to_owned(), argument.clone()));
+    let properties: Map<String, Value> = arguments.iter().filter_map(named).collect();
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// Whether a key of a schema is the empty cell of a table, which has every key that another row has.
+fn is_blank(key: &str, value: &Value) -> bool {
+    value.is_null() && !["default", "const"].contains(&key)
+}
+
 /// The schemas that stand in one.
 fn inner(rules: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     rules.iter().flat_map(|(key, value)| match (key.as_str(), value) {
@@ -96,6 +127,11 @@ fn is_standard(schema: &Value) -> bool {
     let typed = |value: &Value| named(value) || value.as_array().is_some_and(|all| all.iter().all(named));
     rules.get("type").is_none_or(typed)
         && !rules.contains_key("optional")
+        && !rules.iter().any(|(key, value)| is_blank(key, value))
+        && !rules
+            .get("properties")
+            .and_then(Value::as_object)
+            .is_some_and(|all| all.values().any(Value::is_null))
         && !rules.get("required").is_some_and(Value::is_boolean)
         && allows_default(rules)
         && inner(rules).all(is_standard)
@@ -105,6 +141,18 @@ fn is_standard(schema: &Value) -> bool {
 fn make_standard(schema: &mut Value) -> Result<(), UnknownType> {
     let Value::Object(rules) = schema else { return Ok(()) };
     rules.remove("optional");
+    rules.retain(|key, value| !is_blank(key, value));
+    if let Some(Value::Object(properties)) = rules.get_mut("properties") {
+        properties.retain(|_, one| !one.is_null());
+        let needed = properties.iter().filter(|(_, one)| one["required"] == true);
+        let needed: Vec<Value> = needed.map(|(name, _)| name.as_str().into()).collect();
+        if !needed.is_empty()
+            && let Value::Array(required) = rules.entry("required").or_insert_with(|| json!([]))
+        {
+            let missing: Vec<Value> = needed.into_iter().filter(|name| !required.contains(name)).collect();
+            required.extend(missing);
+        }
+    }
     if rules.get("required").is_some_and(Value::is_boolean) {
         rules.remove("required");
     }
@@ -210,7 +258,7 @@ fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownTyp
         ("object", [_, values]) => {
             schema.insert("additionalProperties".to_owned(), Value::Object(one(values)?));
         }
-        (_, []) | ("array" | "object", _) => {}
+        (_, []) | ("array" | "object" | "", _) => {}
         _ => return Err(unknown()),
     }
     Ok(schema)
@@ -255,6 +303,10 @@ mod tests {
             ("tuple", json!({"type": "array"})),
             ("HashMap", json!({"type": "object"})),
             ("any", json!({})),
+            ("Callable[[int], int]", json!({})),
+            ("Literal['a', 'b']", json!({})),
+            ("int64", json!({"type": "integer"})),
+            ("datetime.date", json!({"type": "string"})),
             ("str, optional", json!({"type": "string"})),
             ("List[int]", json!({"type": "array", "items": {"type": "integer"}})),
             (
@@ -269,7 +321,7 @@ mod tests {
         ] {
             assert_eq!(annotation(declared, 0).map(Value::Object), Ok(schema), "{declared}");
         }
-        for unknown in ["frob", "Callable[[int], int]", "List[", "str[int]", "List[frob]", "optional"] {
+        for unknown in ["frob", "Frob[[int], int]", "List[", "str[int]", "List[frob]", "optional"] {
             assert!(annotation(unknown, 0).is_err(), "{unknown}");
         }
         assert!(annotation(&"List[".repeat(1000), 0).is_err());
@@ -289,6 +341,18 @@ mod tests {
         assert_eq!(schema_of(&default).unwrap()["properties"]["a"], allowed);
         let unknown = json!({"properties": {"a": {"items": {"type": "frob"}}}});
         assert_eq!(schema_of(&unknown), Err(UnknownType("frob".to_owned())));
+    }
+
+    #[test]
+    fn the_empty_cells_of_a_table_say_nothing() {
+        let cells = json!({"type": "dict", "required": null, "properties": {"a": {"type": "string", "enum": null, "items": null,
+            "default": null}, "b": null, "c": {"type": "integer", "required": true}}});
+        let allowed = json!({"anyOf": [{"type": "string", "default": null}, {"const": null}]});
+        let made = json!({"type": "object", "properties": {"a": allowed, "c": {"type": "integer"}}, "required": ["c"]});
+        assert_eq!(*schema_of(&cells).unwrap(), made);
+        let list = json!([{"name": "a", "type": "int"}, {"name": "b", "type": "str", "required": false}]);
+        let made = schema_of(&list).unwrap();
+        assert_eq!((&made["required"], &made["properties"]["b"]["type"]), (&json!(["a"]), &json!("string")));
     }
 
     #[test]
