@@ -2,7 +2,6 @@
 
 use super::request_log::RequestLog;
 use super::simulator::{Reply, Shape, Simulator};
-use crate::signals::Signals;
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -40,8 +39,12 @@ impl Server {
         Self { simulator, request_log, requests, stop: watch::Sender::new(false) }
     }
 
-    /// Serves until a signal arrives or it has answered as many requests as it should.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener, mut ending: Signals) -> io::Result<()> {
+    /// Serves until `ending` is over or it has answered as many requests as it should.
+    pub(crate) async fn serve(
+        self: Arc<Self>,
+        listener: TcpListener,
+        ending: impl Future<Output = ()>,
+    ) -> io::Result<()> {
         let listener = listener.tap_io(|stream| {
             // A reply is small and complete; a socket that refuses the option is only slower.
             let _ = stream.set_nodelay(true);
@@ -54,7 +57,7 @@ impl Server {
         let mut stopped = self.stop.subscribe();
         let late = async {
             tokio::select! {
-                _ = ending.next() => { self.stop.send_replace(true); }
+                () = ending => { self.stop.send_replace(true); }
                 _ = stopped.wait_for(|stopped| *stopped) => {}
             }
             tokio::time::sleep(GRACE).await;

@@ -1,4 +1,6 @@
-//! `plaudit judge-sim`: an OpenAI-compatible endpoint that judges with known probabilities and no model.
+//! A simulated judge: an OpenAI-compatible endpoint that judges with known probabilities and no model.
+//!
+//! [`JudgeSim`] has its settings, which are flags of a command. [`JudgeSim::serve`] listens until it is told to end.
 
 mod answer;
 mod caches;
@@ -11,17 +13,15 @@ mod request_log;
 mod server;
 mod simulator;
 
-use crate::GOOD;
-use crate::error::CliError;
-use crate::signals::Signals;
 use clap::Args;
 use judge::Judge;
 use request_log::RequestLog;
+pub use request_log::RequestTotals;
 use server::Server;
 use simulator::{Faults, Simulator};
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The fewest threads that answer; there are as many as the process has cores.
@@ -45,7 +45,7 @@ Examples:
 /// whatever came before, and however its responses are labelled.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct JudgeSim {
+pub struct JudgeSim {
     /// The address to listen on; anything but a loopback address can be reached by others
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     bind: IpAddr,
@@ -70,14 +70,35 @@ pub(crate) struct JudgeSim {
     faults: Faults,
 }
 
+/// What could not be opened or written, and why.
+#[derive(Debug)]
+pub struct SimError {
+    /// The file, or the address.
+    pub name: String,
+    /// Why.
+    pub error: io::Error,
+}
+
+impl SimError {
+    fn new(name: impl Into<String>, error: io::Error) -> Self {
+        Self { name: name.into(), error }
+    }
+}
+
 impl JudgeSim {
-    pub(crate) fn run(&self) -> Result<u8, CliError> {
+    /// Serves until `ending` is over, or as many requests have come as it should answer. `ending` is called before `listens` gets the
+    /// address, so that whoever reads the address may send a signal at once.
+    pub fn serve<F: Future<Output = ()>>(
+        &self,
+        ending: impl FnOnce() -> io::Result<F>,
+        listens: impl FnOnce(SocketAddr) -> Result<(), SimError>,
+    ) -> Result<RequestTotals, SimError> {
         let request_log = RequestLog::open(self.request_log.as_deref())?;
         let simulator =
             Simulator::new(self.seed, self.model.clone(), self.judge.clone(), self.faults.clone());
         let server = Arc::new(Server::new(simulator, request_log, self.requests));
         let address = SocketAddr::new(self.bind, self.port);
-        let failure = |error: io::Error| CliError::File(address.to_string(), error);
+        let failure = |error: io::Error| SimError::new(address.to_string(), error);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores.max(FEWEST_WORKERS))
@@ -87,20 +108,19 @@ impl JudgeSim {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind(address).await.map_err(failure)?;
             let address = listener.local_addr().map_err(failure)?;
-            // Whoever reads the address may send a signal at once.
-            let ending = Signals::new().map_err(failure)?;
-            let mut stdout = io::stdout();
-            writeln!(stdout, "http://{address}/v1")
-                .and_then(|()| stdout.flush())
-                .map_err(|error| CliError::writing("stdout", error))?;
+            let ending = ending().map_err(failure)?;
+            listens(address)?;
             Arc::clone(&server).serve(listener, ending).await.map_err(failure)
         })?;
         // Requests that are still under way at the time limit are dropped here, and logged.
         drop(runtime);
-        let usage = server.request_log.close()?;
-        let _ = writeln!(io::stderr(), "{usage}");
-        Ok(GOOD)
+        server.request_log.close()
     }
+}
+
+/// Locks, also where a thread has panicked that held the lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn finite(text: &str) -> Result<f64, String> {

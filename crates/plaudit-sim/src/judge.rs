@@ -134,7 +134,7 @@ impl Judge {
 pub(super) mod tests {
     use super::*;
 
-    pub(in crate::judge_sim) const JUDGE: Judge = Judge {
+    pub(crate) const JUDGE: Judge = Judge {
         temperature: 0.25,
         position_bias: 0.5,
         ties: 0.25,

@@ -11,9 +11,8 @@ use super::protocol::{
 };
 use super::quality::quality;
 use super::random::{SeededRandom, sigma};
-use super::{natural, share, time};
+use super::{lock, natural, share, time};
 use clap::Args;
-use plaudit::exec::lock;
 use serde::Serialize;
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,9 +1,7 @@
 //! Request log of the simulator: counters of a run, and one JSON line per request.
 
 use super::protocol::Usage;
-use crate::error::CliError;
-use crate::summary::whole;
-use plaudit::exec::lock;
+use super::{SimError, lock};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -28,6 +26,21 @@ pub(crate) struct RequestLog {
     written: AtomicU64,
 }
 
+/// What the requests of a run came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestTotals {
+    /// How many were answered, or given up by their clients.
+    pub requests: u64,
+    /// How many of them have a status from 400.
+    pub errors: u64,
+    /// Tokens of prompts.
+    pub read: u64,
+    /// Those of them that a cache of prefixes had.
+    pub cached: u64,
+    /// Tokens of replies.
+    pub written: u64,
+}
+
 /// One request that is being answered; it is logged when it is dropped. Until it is settled, its client has gone away.
 #[derive(Debug)]
 pub(crate) struct LoggedRequest<'l> {
@@ -46,10 +59,10 @@ struct Line {
 
 impl RequestLog {
     /// An empty log; an existing file is overwritten.
-    pub(crate) fn open(path: Option<&str>) -> Result<Self, CliError> {
+    pub(crate) fn open(path: Option<&str>) -> Result<Self, SimError> {
         let open = |path: &str| match File::create(path) {
             Ok(file) => Ok((path.to_owned(), Mutex::new(file))),
-            Err(error) => Err(CliError::File(path.to_owned(), error)),
+            Err(error) => Err(SimError::new(path, error)),
         };
         Ok(Self { file: path.map(open).transpose()?, ..Self::default() })
     }
@@ -74,21 +87,20 @@ impl RequestLog {
         lock(&self.broken).is_some()
     }
 
-    /// Closes the log: its totals in one line, or why it could not be written.
-    pub(crate) fn close(&self) -> Result<String, CliError> {
+    /// Closes the log: its totals, or why it could not be written.
+    pub(crate) fn close(&self) -> Result<RequestTotals, SimError> {
         if let Some(error) = lock(&self.broken).take() {
             let name = self.file.as_ref().map_or("", |(name, _)| name);
-            return Err(CliError::File(name.to_owned(), error));
+            return Err(SimError::new(name, error));
         }
-        let shown = |count: &AtomicU64| whole(count.load(Relaxed));
-        Ok(format!(
-            "{} requests, {} errors; {} tokens read ({} from the cache), {} written",
-            shown(&self.settled),
-            shown(&self.errors),
-            shown(&self.read),
-            shown(&self.cached),
-            shown(&self.written),
-        ))
+        let count = |count: &AtomicU64| count.load(Relaxed);
+        Ok(RequestTotals {
+            requests: count(&self.settled),
+            errors: count(&self.errors),
+            read: count(&self.read),
+            cached: count(&self.cached),
+            written: count(&self.written),
+        })
     }
 
     fn write(&self, line: &Line) {
