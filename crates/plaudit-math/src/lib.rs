@@ -11,7 +11,7 @@
 //!
 //! A [`Reference`] is read once and held against many responses. [`verify`] finds the answer of a response after its
 //! thinking, reads it into a typed value (an expression, a list, a set, an interval, a matrix, a relation, a text) and
-//! judges it; [`extract`] finds it without a reference. A [`Verdict`] tells right from *read and wrong*, *not read*, *no answer* and *a bound was broken*.
+//! judges it; [`extract()`] finds it without a reference. A [`Verdict`] tells right from *read and wrong*, *not read*, *no answer* and *a bound was broken*.
 //!
 //! What counts as equal, cheapest proof first:
 //!
