@@ -22,7 +22,7 @@ pub struct Config {
     /// What the service may hold at once.
     pub limits: Limits,
     /// After so many steps in a row without one valid rollout the requests of a run are refused, and at once where that cannot heal
-    /// by itself; `never` to go on answering.
+    /// by itself; `never` to go on answering. In runs without numbers of steps, a minute is one.
     pub abort_after: AbortAfter,
     /// What is kept of runs and jobs, and for how long.
     pub keep: Keep,

@@ -155,7 +155,7 @@ pub(crate) async fn join_rollout(
     app.metrics.observe_joined(&joined.report.plan.name, total.kind(), code);
     let mut outcome = Counts::default();
     outcome.observe(total.kind(), total.cause().map(|cause| cause.reason.code));
-    run.check_abort(step, &outcome, None)?;
+    run.check_abort(step, &outcome, std::slice::from_ref(joined.row()), None)?;
     Ok(joined)
 }
 

@@ -241,7 +241,7 @@ pub(crate) async fn score(
         let written = report.map_err(|error| run_error(&error)).and_then(|report| {
             scored.observe(step, &rollouts, &report, &scored_with);
             state.metrics.observe_report(&report.plan.name, &report);
-            scored.check_abort(given, &report.statistics.outcomes, rollouts.first())?;
+            scored.check_abort(given, &report.statistics.outcomes, &report.rows, rollouts.first())?;
             let reply = ScoreReply {
                 run: &scored.id,
                 results: Results { rollouts: &rollouts, report: &report },

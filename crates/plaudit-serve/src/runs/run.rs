@@ -15,7 +15,7 @@ use plaudit::exec::lock;
 use plaudit::join::{Join, Observer, Policy};
 use plaudit::judge::client::UsageMeter;
 use plaudit::outcome::OutcomeKind;
-use plaudit::report::Report;
+use plaudit::report::{Report, Row};
 use plaudit::rollout::Rollout;
 use plaudit::statistics::Counts;
 use std::borrow::Borrow;
@@ -215,10 +215,11 @@ impl Run {
         &self,
         step: Option<u64>,
         outcomes: &Counts,
+        rows: &[Row],
         rollout: Option<&Rollout<'_>>,
     ) -> Result<(), ApiError> {
-        match lock(&self.abort).observe(step, outcomes) {
-            Some(ending) => Err(abort::refusal(ending, rollout)),
+        match lock(&self.abort).observe(step, unix_time(), outcomes) {
+            Some(ending) => Err(abort::refusal(ending, rows, rollout)),
             None => Ok(()),
         }
     }

@@ -332,6 +332,10 @@ fn run_without_a_valid_rollout_is_refused_with_the_reason() {
     );
     let message = refused.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("input.missing_reference") && message.contains("\"gold\""), "{message}");
+    assert!(
+        message.contains("Its field `gold` may be it; the rows have"),
+        "in the words of the rows: {message}"
+    );
     let alarms = service.get("/v1/runs").json()["runs"][0]["alarms"].clone();
     assert_eq!(alarms[0]["code"], "nothing_scored", "{alarms}");
     assert_eq!(send("a", 1, right, 8).status, 200, "it goes on as soon as something is scored");
