@@ -96,6 +96,9 @@ pub(crate) struct ScoreRequest {
     pub(crate) input: Option<Input>,
     /// A conversation in the place of texts, as vLLM takes it.
     pub(crate) messages: Option<Vec<Message>>,
+    /// Whether a class gets its share or the number of the model itself; `activation` is the name in older versions of vLLM.
+    pub(crate) use_activation: Option<bool>,
+    pub(crate) activation: Option<bool>,
 }
 
 impl ScoreRequest {

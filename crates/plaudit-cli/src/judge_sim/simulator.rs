@@ -203,7 +203,8 @@ impl Simulator {
         Ok(Reply { status: 200, body: bytes(&completion), latency: outcome.latency, usage: Some(usage) })
     }
 
-    /// The reply to a request for one number a text: its quality, or for a class the share that it makes.
+    /// The reply to a request for one number a text: its quality, or for a class the share that it makes
+    /// unless the request wants the number itself.
     pub(crate) fn scores(&self, body: &[u8], shape: Shape) -> Reply {
         let request: ScoreRequest = match serde_json::from_slice(body) {
             Ok(request) => request,
@@ -222,9 +223,11 @@ impl Simulator {
         let usage = self.usage(&texts, 0);
         // What a reward model says that has lost its way: nothing at all for any text.
         let judged: &[&str] = if outcome.invalid { &[] } else { &texts };
+        let raw = request.use_activation.or(request.activation) == Some(false);
         let scored = |(index, text): (usize, &&str)| match (shape, quality(text)) {
             (Shape::Classify, q) => {
-                ScoredItem::Class { index, label: "LABEL_0", probs: [sigma(q)], num_classes: 1 }
+                let number = if raw { q } else { sigma(q) };
+                ScoredItem::Class { index, label: "LABEL_0", probs: [number], num_classes: 1 }
             }
             (Shape::Pooling, q) => ScoredItem::Pooled { index, object: "pooling", data: [q] },
             (Shape::Embeddings, q) => ScoredItem::Embedded { index, object: "embedding", embedding: [q] },

@@ -236,6 +236,7 @@ fn doctor_shows_the_numbers_of_a_reward_model() {
     assert!(ran.out.contains("judge rm                skywork-reward-v2 at http://"), "{}", ran.out);
     assert!(ran.out.contains(" for a right answer, ") && ran.out.contains(" for nonsense"), "{}", ran.out);
     assert!(ran.out.contains("verdicts by a prompt of your own"), "{}", ran.out);
+    assert!(!ran.out.contains("warn"), "the simulated model gives its own number: {}", ran.out);
 }
 
 #[test]
