@@ -2,6 +2,7 @@
 
 use super::{counted, many, percent, short, whole};
 use plaudit::judge::client::Tally;
+use plaudit::reason::Code;
 use plaudit::statistics::judging::{Judging, Share};
 
 /// How a component's verdicts look: sides, ties, circles, the reference.
@@ -85,7 +86,7 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
     }
     let mut lines = vec![parts.join(", ")];
     lines.extend(learned(tally));
-    if tally.calls > 0 && tally.latency.moments.count == 0 {
+    if tally.calls > 0 && tally.latency.moments.count == 0 && tally.failures.keys().all(is_silence) {
         lines.push("never answered: does it run, and is its base_url right?".to_owned());
     }
     if let Some((answer, wait)) = tally.journal_limit() {
@@ -101,6 +102,21 @@ pub(super) fn calls(tally: &Tally) -> Vec<String> {
         lines.push(format!("failed on the way: {failed}"));
     }
     lines
+}
+
+/// Whether a call failed without a word of the judge: one that refuses is there.
+fn is_silence(code: &Code) -> bool {
+    matches!(
+        code,
+        Code::JudgeDns
+            | Code::JudgeConnect
+            | Code::JudgeProxy
+            | Code::JudgeTls
+            | Code::JudgeTimeout
+            | Code::JudgeReset
+            | Code::JudgeDeadline
+            | Code::Stopped
+    )
 }
 
 fn interval(share: Share) -> String {

@@ -347,6 +347,14 @@ fn judges_are_asked_in_the_best_form_that_they_take() {
 }
 
 #[test]
+fn judge_that_refuses_is_not_said_to_be_silent() {
+    let scene = Scene::new("form-refused", &groups(1, 3), &["--no-logprobs"]);
+    let ran =
+        scene.run("score", &recipe("reward: principle, principles: [helpfulness]", "verdict: logprobs"), &[]);
+    assert!(ran.talk.contains("judge.client_error") && !ran.talk.contains("never answered"), "{}", ran.talk);
+}
+
+#[test]
 fn a_misspelt_variable_of_an_own_prompt_is_found_with_its_line() {
     let folder = Folder::new("judged-own");
     folder.file(
