@@ -35,6 +35,9 @@ __all__ = [
     "math_explain",
     "math_extract",
     "math_verify_many",
+    "misfit",
+    "read_columns",
+    "read_rollout",
     "recipes",
     "register",
     "replay",
@@ -53,12 +56,10 @@ REFERENCE_FIELDS: tuple[str, ...]
 _Call = Callable[[list[list[list[Any]]], dict[str, Any], float, "Judges | None"], list[Any]]
 # Name, page, schema of the parameters, whether it compares a group, and the callable.
 _Function = tuple[str, str, dict[str, Any], bool, _Call]
-# Prompts, responses, references, groups, tokens, extras, ids, finish reasons and tools.
-_Columns = tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]
-# Prompt, response, reference, tokens, extra, finish reason and tools.
-_Rollout = tuple[Any, Any, Any, Any, Any, Any, Any]
+# The values of one rollout, or the columns of a batch, by the names of `plaudit.rollout.FIELDS`.
+_Fields = dict[str, Any]
 # Total, outcome, reason, components, the evidence by component and fact, whether it is right, and the rewards of its turns.
-_Fields = tuple[
+_Result = tuple[
     float | None,
     str,
     dict[str, Any] | None,
@@ -117,14 +118,14 @@ class Engine:
     def tallies(self) -> list[dict[str, Any]]: ...
     def stop(self) -> None: ...
     def cost_estimates(self) -> list[dict[str, Any]]: ...
-    def score(self, columns: _Columns, validate: bool | None) -> Report: ...
+    def score(self, columns: _Fields, validate: bool | None) -> Report: ...
     def start(
         self,
         done: Callable[[Report | None, BaseException | None], None],
-        columns: _Columns,
+        columns: _Fields,
         validate: bool | None,
     ) -> Call: ...
-    def explain(self, columns: _Columns, validate: bool | None, full: bool) -> list[dict[str, Any]]: ...
+    def explain(self, columns: _Fields, validate: bool | None, full: bool) -> list[dict[str, Any]]: ...
 
 @final
 class Report:
@@ -149,7 +150,7 @@ class Report:
     def row(self, at: int) -> str: ...
     def result(
         self, at: int, members: Sequence[int]
-    ) -> tuple[_Fields, int, float | None, list[float | None]]: ...
+    ) -> tuple[_Result, int, float | None, list[float | None]]: ...
 
 @final
 class Join:
@@ -172,7 +173,7 @@ class Join:
         member: str | int | None,
         timeout: float | None,
         validate: bool | None,
-        fields: _Rollout,
+        fields: _Fields,
     ) -> None: ...
     def completion_queue(self, wake: Callable[[], object]) -> CompletionQueue: ...
     def leave(self, group: str | int, member: str | int | None) -> None: ...
@@ -181,7 +182,7 @@ class Join:
 
 @final
 class CompletionQueue:
-    def submit(self, number: int, group: str, size: int, member: str | None, fields: _Rollout) -> None: ...
+    def submit(self, number: int, group: str, size: int, member: str | None, fields: _Fields) -> None: ...
     def take(self) -> list[tuple[int, Any]]: ...
 
 @final
@@ -200,8 +201,8 @@ class Judges:
 @final
 class Reward:
     def __new__(cls, name: str, params: dict[str, Any], functions: Sequence[_Function]) -> Reward: ...
-    def score(self, fields: _Rollout) -> _Scored: ...
-    def score_many(self, columns: _Columns) -> list[_Scored]: ...
+    def score(self, fields: _Fields) -> _Scored: ...
+    def score_many(self, columns: _Fields) -> list[_Scored]: ...
 
 @final
 class Sandbox:
@@ -254,6 +255,9 @@ def math_extract(
 def math_verify_many(
     golds: Any, answers: Any, given: dict[str, Any], unreadable_is_false: bool
 ) -> npt.NDArray[np.bool_]: ...
+def misfit(field: str, value: Any) -> str | None: ...
+def read_columns(columns: _Fields) -> list[dict[str, Any]]: ...
+def read_rollout(fields: _Fields) -> dict[str, Any]: ...
 def recipes() -> list[str]: ...
 def register(
     name: str,

@@ -17,22 +17,18 @@ from plaudit import _plaudit, custom, tables
 from plaudit._plaudit import ArgumentError
 from plaudit.fork import PerProcess
 from plaudit.report import Report
+from plaudit.rollout import FIELDS, Conversation, Messages, Reference
 from plaudit.values import plain
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from plaudit.join import Join
+    from plaudit.rollout import OtherColumns
 
 _log = logging.getLogger("plaudit")
 
 OnError = Literal["invalid", "raise"]
-
-Messages = Sequence[Mapping[str, Any]]
-# Messages, items or masked spans; or an object that holds them, such as a trace.
-Conversation = Messages | Mapping[str, Any]
-"""Chat messages, each with at least `role` and `content`."""
-# A text or a number, a list of accepted answers, or an object.
-Reference = str | float | bool | Sequence[Any] | Mapping[str, Any]
-"""What a response is compared with."""
 
 
 class Engine:
@@ -276,10 +272,9 @@ class Engine:
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
-        finish_reasons: Sequence[str | bool | None] | None = None,
-        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
+        **others: Unpack[OtherColumns],
     ) -> Report:
         """Scores a batch and waits for it. Other threads run meanwhile, and Ctrl-C interrupts it.
 
@@ -296,11 +291,11 @@ class Engine:
             groups: The name or number of each rollout's group.
             tokens: The length of each response in the policy's own tokens, for rewards that count them.
             extras: A dict a rollout, for rewards and routes that read it.
-            finish_reasons: Why each generation ended: a word such as `stop` or `length`, or True where it was truncated.
-            tools: The declarations of the tools that the policy was given, or a list of them a rollout; else those in `tools`
-                of each extra.
             ids: The name or number of each rollout; its place, counted from one, where there is none.
             validate: Whether references take part in comparisons; where it is None, the recipe decides.
+            others: The columns of `plaudit.rollout.OtherColumns`: `finish_reasons` (a word such as `stop` or `length`, or True where it
+                was truncated), `truncated`, and `tools` (the declarations of the tools that the policy was given, or a list of them
+                a rollout; else those in `tools` of each extra).
 
         Returns:
             A `Report`, in the order of the rollouts. A rollout that cannot be scored is `invalid` there, with the reason.
@@ -313,8 +308,8 @@ class Engine:
         Example:
             >>> engine.score(responses=["<think>6 * 7</think><answer>42</answer>"], references=["42"]).totals
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
-        return self._report(self._inner.score(columns, validate))
+        columns = _columns(prompts, responses, references, groups, tokens, extras, ids, others)
+        return self._score(columns, validate)
 
     async def ascore(
         self,
@@ -325,15 +320,14 @@ class Engine:
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
-        finish_reasons: Sequence[str | bool | None] | None = None,
-        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
+        **others: Unpack[OtherColumns],
     ) -> Report:
         """Scores a batch without blocking the event loop. Cancelling the task cancels the judge calls.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, ids, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, ids, validate, others: As for `score`.
 
         Returns:
             A `Report`, in the order of the rollouts.
@@ -344,7 +338,14 @@ class Engine:
         Example:
             >>> report = await engine.ascore(prompts, responses)
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
+        columns = _columns(prompts, responses, references, groups, tokens, extras, ids, others)
+        return await self._ascore(columns, validate)
+
+    def _score(self, columns: dict[str, Any], validate: bool | None) -> Report:
+        """Scores columns by the names of their fields."""
+        return self._report(self._inner.score(columns, validate))
+
+    async def _ascore(self, columns: dict[str, Any], validate: bool | None) -> Report:
         return self._report(await awaited(lambda done: self._inner.start(done, columns, validate)))
 
     def _report(self, inner: _plaudit.Report) -> Report:
@@ -362,8 +363,8 @@ class Engine:
         """Scores an Arrow table. Needs pyarrow.
 
         Args:
-            table: Anything that `pyarrow.table` takes, with the columns `response` and, where there are any, `prompt`,
-                `reference`, `group`, `tokens`, `extra` and `id`. All other columns become fields of `extra`.
+            table: Anything that `pyarrow.table` takes, with the column `response` and, where there are any, the other fields of a
+                rollout (`plaudit.rollout.FIELDS`). All other columns become fields of `extra`.
             validate: As for `score`.
 
         Returns:
@@ -375,8 +376,7 @@ class Engine:
         Example:
             >>> engine.score_table(pyarrow.parquet.read_table("rollouts.parquet")).to_arrow()
         """
-        *columns, ids = tables.columns(table)
-        return self.score(*columns, ids=ids, validate=validate)
+        return self._score(tables.columns(table), validate)
 
     async def ascore_table(self, table: Any, *, validate: bool | None = None) -> Report:
         """Scores an Arrow table without blocking the event loop. Needs pyarrow.
@@ -393,8 +393,7 @@ class Engine:
         Example:
             >>> report = await engine.ascore_table(table)
         """
-        *columns, ids = tables.columns(table)
-        return await self.ascore(*columns, ids=ids, validate=validate)
+        return await self._ascore(tables.columns(table), validate)
 
     def plan(
         self,
@@ -405,16 +404,15 @@ class Engine:
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
-        finish_reasons: Sequence[str | bool | None] | None = None,
-        tools: Sequence[Any] | None = None,
         validate: bool | None = None,
+        **others: Unpack[OtherColumns],
     ) -> dict[str, Any]:
         """Counts the judge calls, tokens and cost of a batch without asking a judge, as `plaudit plan --json` does.
 
         Rules and registered rewards are run, because gates decide who is judged.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, validate, others: As for `score`.
 
         Returns:
             `rollouts`, and `components`: a list of dicts with `component`, `judge`, `calls`, `known` (answered by the
@@ -428,10 +426,8 @@ class Engine:
         """
         dry = self._open(dry=True)
         try:
-            report = dry.score(
-                (prompts, responses, references, groups, tokens, extras, None, finish_reasons, tools),
-                validate,
-            )
+            columns = _columns(prompts, responses, references, groups, tokens, extras, None, others)
+            report = dry.score(columns, validate)
             return {"rollouts": len(report), "components": dry.cost_estimates()}
         finally:
             dry.close()
@@ -445,11 +441,10 @@ class Engine:
         tokens: Sequence[int | None] | Any | None = None,
         extras: Sequence[Mapping[str, Any] | None] | None = None,
         *,
-        finish_reasons: Sequence[str | bool | None] | None = None,
-        tools: Sequence[Any] | None = None,
         ids: Sequence[str | int | None] | Any | None = None,
         validate: bool | None = None,
         full: bool = False,
+        **others: Unpack[OtherColumns],
     ) -> list[dict[str, Any]]:
         """Scores a batch and returns how each total came about, as `plaudit explain --json` does.
 
@@ -457,7 +452,7 @@ class Engine:
         scored costs nothing.
 
         Args:
-            prompts, responses, references, groups, tokens, extras, finish_reasons, tools, ids, validate: As for `score`.
+            prompts, responses, references, groups, tokens, extras, ids, validate, others: As for `score`.
             full: Whether the prompts of the judges are returned, too.
 
         Returns:
@@ -471,7 +466,7 @@ class Engine:
             >>> for exchange in engine.explain(prompts, responses)[0]["exchanges"]:
             ...     print(exchange["verdict"], exchange["reply"])
         """
-        columns = (prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools)
+        columns = _columns(prompts, responses, references, groups, tokens, extras, ids, others)
         return self._inner.explain(columns, validate, bool(full))
 
     def join(
@@ -505,6 +500,33 @@ class Engine:
             >>> engine.stop()
         """
         self._inner.stop()
+
+
+def _columns(
+    prompts: Any,
+    responses: Any,
+    references: Any,
+    groups: Any,
+    tokens: Any,
+    extras: Any,
+    ids: Any,
+    others: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The columns of a call by the names of their fields."""
+    named = {
+        "prompts": prompts,
+        "responses": responses,
+        "references": references,
+        "groups": groups,
+        "tokens": tokens,
+        "extras": extras,
+        "ids": ids,
+        **others,
+    }
+    columns = {field: named.pop(column) for field, column in FIELDS.items() if column in named}
+    if named:
+        raise ArgumentError(f"there is no column {next(iter(named))!r}, only {', '.join(FIELDS.values())}")
+    return columns
 
 
 async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]], Any]) -> Any:

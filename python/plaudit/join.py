@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from plaudit import _plaudit, custom
@@ -13,7 +13,10 @@ from plaudit.report import flat, statistics
 from plaudit.result import Result
 
 if TYPE_CHECKING:
-    from plaudit.engine import Conversation, Engine, Messages, Reference
+    from typing_extensions import Unpack
+
+    from plaudit.engine import Engine
+    from plaudit.rollout import Conversation, Messages, Others, Reference
 
 
 class Join:
@@ -94,11 +97,10 @@ class Join:
         reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-        finish_reason: str | bool | None = None,
-        tools: Sequence[Any] | None = None,
         member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
+        **others: Unpack[Others],
     ) -> Result:
         """Hands in one rollout and waits until its group has been scored.
 
@@ -110,11 +112,11 @@ class Join:
             reference: The right answer; a number is taken as its decimal text, and any answer of a list is right.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards and routes that read it.
-            finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.
-            tools: The declarations of the tools that the policy was given.
             member: The name or number of the rollout in its group. With it, a rollout that is handed in twice counts once.
             timeout: The seconds that this caller waits at most, where that is less than the join's.
             validate: Whether the reference takes part in comparisons; where it is None, the recipe decides.
+            others: The fields of `plaudit.rollout.Others`: `finish_reason`, `truncated`, and `tools`, the declarations of the tools that
+                the policy was given.
 
         Returns:
             The `Result` of this rollout.
@@ -133,7 +135,7 @@ class Join:
             outcome.append((fields, error))
             over.set()
 
-        rollout = (prompt, response, reference, tokens, extra, finish_reason, tools)
+        rollout = _fields(response, prompt, reference, tokens, extra, others)
         self._inner.submit(done, group, size, member, timeout, validate, rollout)
         while not over.wait(0.1):
             pass  # In short turns, so that Ctrl-C works on every system.
@@ -152,16 +154,15 @@ class Join:
         reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-        finish_reason: str | bool | None = None,
-        tools: Sequence[Any] | None = None,
         member: str | int | None = None,
         timeout: float | None = None,
         validate: bool | None = None,
+        **others: Unpack[Others],
     ) -> Result:
         """Hands in one rollout without blocking the event loop. The rollout of a cancelled caller still counts as a member.
 
         Args:
-            group, size, response, prompt, reference, tokens, extra, finish_reason, tools, member, timeout, validate: As for `score`.
+            group, size, response, prompt, reference, tokens, extra, member, timeout, validate, others: As for `score`.
 
         Returns:
             The `Result` of this rollout.
@@ -172,7 +173,7 @@ class Join:
         Example:
             >>> result = await join.ascore("prompt-17", 8, text, prompt=prompt)
         """
-        rollout = (prompt, response, reference, tokens, extra, finish_reason, tools)
+        rollout = _fields(response, prompt, reference, tokens, extra, others)
         place = (group, size, member, timeout, validate)
         return self._result(await awaited(lambda done: self._inner.submit(done, *place, rollout)))
 
@@ -227,3 +228,11 @@ class Join:
         inner = self._process.made_here()
         if inner is not None:
             inner.close()
+
+
+def _fields(
+    response: Any, prompt: Any, reference: Any, tokens: Any, extra: Any, others: Mapping[str, Any]
+) -> dict[str, Any]:
+    """A rollout by the names of its fields."""
+    named = {"prompt": prompt, "reference": reference, "tokens": tokens, "extra": extra}
+    return {"response": response, **named, **others}

@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import plaudit
 from plaudit import _plaudit
+from plaudit.tables import others
 
 if TYPE_CHECKING:
     from plaudit.ray.client import SyncClient
@@ -226,12 +227,19 @@ class Rewards:
         return self._answer(result)
 
     async def ascore(
-        self, group: _Group, response: str, prompt: str, label: Any, tokens: int
+        self,
+        group: _Group,
+        response: str,
+        prompt: str,
+        label: Any,
+        tokens: int,
+        truncated: bool | None = None,
     ) -> dict[str, Any]:
         """The same for a sample whose generation began with `start`."""
         await group.started.wait()
         size, seconds = group.members, self.settings.timeout
-        rollout = {"prompt": prompt, "response": response, "tokens": tokens, **_label_fields(label)}
+        known = {"prompt": prompt, "response": response, "tokens": tokens, "truncated": truncated}
+        rollout = {**known, **_label_fields(label)}
         if self.shared is not None:
             submitted = asyncio.wrap_future(self.shared.submit(group.key, size, **rollout))
             return self._answer(await asyncio.wait_for(submitted, seconds))
@@ -333,7 +341,8 @@ def _label_fields(label: Any) -> dict[str, Any]:
     if isinstance(label, Mapping):
         fields = {str(name): value for name, value in label.items()}
         reference = fields.pop("reference", None)
-        return {"reference": None if reference is None else str(reference), "extra": fields}
+        named = {"reference": None if reference is None else str(reference), "extra": fields}
+        return {**named, **others(fields)}
     return {"reference": None if label is None or label == "" else str(label)}
 
 
@@ -434,7 +443,9 @@ def _agent_executor() -> type:
             tokens = output["observation_tokens"][start:end]
             stop = [hf_tokenizer.eos_token or "", hf_tokenizer.pad_token or ""]
             response = scorer.clean(hf_tokenizer.decode(tokens, skip_special_tokens=False), stop)
-            answer = await scorer.ascore(group, response, prompt, label, len(tokens))
+            # Whether the limit on its length ended it; versions before 0.9 do not tell.
+            truncated = output.get("truncated")
+            answer = await scorer.ascore(group, response, prompt, label, len(tokens), truncated)
             output.update(reward=answer["rewards"], scores=answer["scores"], extra_logs=answer["extra_logs"])
             return output
 

@@ -26,6 +26,7 @@ from plaudit._plaudit import ArgumentError, RunError
 from plaudit.fork import PerProcess
 from plaudit.report import flat
 from plaudit.result import Result
+from plaudit.rollout import Rollout
 
 _log = logging.getLogger("plaudit")
 
@@ -142,7 +143,7 @@ class Service:
     def score(
         self,
         recipe: str,
-        rollouts: Sequence[Mapping[str, Any]],
+        rollouts: Sequence[Rollout | Mapping[str, Any]],
         *,
         run: str | None = None,
         step: int | None = None,
@@ -152,7 +153,7 @@ class Service:
 
         Args:
             recipe: The name of a recipe of the service.
-            rollouts: Dicts with `response` and, where there are any, `prompt`, `reference`, `group`, `tokens`, `extra`, `id`.
+            rollouts: Dicts with `response` and, where there are any, the other fields of `plaudit.rollout.Rollout`.
             run: The run that the service counts them under.
             step: The step of that run.
             validate: Whether references take part in comparisons; where it is None, the recipe decides.
@@ -217,7 +218,7 @@ class Service:
         recipe: str,
         group: str,
         size: int,
-        rollout: Mapping[str, Any],
+        rollout: Rollout | Mapping[str, Any],
         *,
         member: str | None = None,
         run: str | None = None,

@@ -16,7 +16,9 @@ from plaudit.custom import CustomReward, registered
 from plaudit.result import Result
 
 if TYPE_CHECKING:
-    from plaudit.engine import Conversation, Reference
+    from typing_extensions import Unpack
+
+    from plaudit.rollout import Conversation, Others, Reference
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,7 @@ class SingleReward:
         reference: Reference | None = None,
         tokens: int | None = None,
         extra: Mapping[str, Any] | None = None,
-        finish_reason: str | bool | None = None,
-        tools: Sequence[Any] | None = None,
+        **others: Unpack[Others],
     ) -> Result:
         """Scores one response. Calling the reward itself does the same.
 
@@ -65,8 +66,7 @@ class SingleReward:
             reference: The right answer; a number is taken as its decimal text, and any answer of a list is right.
             tokens: The length of the response in the policy's own tokens.
             extra: A dict for rewards that read it.
-            finish_reason: Why the generation ended, such as `stop` or `length`, or True where it was truncated.
-            tools: The declarations of the tools that the policy was given.
+            others: The fields of `plaudit.rollout.Others`, such as `finish_reason` and `tools`.
 
         Returns:
             A `Result`, whose `value` is the number.
@@ -77,9 +77,8 @@ class SingleReward:
         Example:
             >>> plaudit.reward("number_accuracy").score("It is 42.", reference=42).value
         """
-        value, outcome, reason, info, correct = self._inner.score(
-            (prompt, response, reference, tokens, extra, finish_reason, tools)
-        )
+        named = {"prompt": prompt, "reference": reference, "tokens": tokens, "extra": extra}
+        value, outcome, reason, info, correct = self._inner.score({"response": response, **named, **others})
         return Result(value, outcome, reason, info=info, correct=correct)
 
     __call__ = score

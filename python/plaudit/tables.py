@@ -1,17 +1,31 @@
-"""Arrow tables of rollouts as the columns that `Engine.score` takes."""
+"""Arrow tables of rollouts, and rollouts as dicts, as the columns that an engine takes."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from plaudit._plaudit import ArgumentError
+from plaudit._plaudit import ArgumentError, misfit
+from plaudit.rollout import FIELDS, OTHERS
 
-_COLUMNS = ("prompt", "response", "reference", "group", "tokens", "extra", "id")
+
+def of_rollouts(rollouts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The columns of rollouts that are dicts; one without a value has none."""
+    columns = {name: [rollout.get(name) for rollout in rollouts] for name in FIELDS}
+    given = {name for name, column in columns.items() if any(value is not None for value in column)}
+    return {name: columns[name] for name in {"response", *given}}
 
 
-def columns(table: Any) -> tuple[Any, ...]:
-    """The columns of a table in the order of `Engine.score`, with text still in Arrow's memory."""
+def others(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row has under the names of `OTHERS` and as these fields hold it; a column of the same name may mean something else."""
+    return {
+        name: row[name] for name in OTHERS if row.get(name) is not None and misfit(name, row[name]) is None
+    }
+
+
+def columns(table: Any) -> dict[str, Any]:
+    """The columns of a table by the names of their fields, with text still in Arrow's memory."""
     import pyarrow as pa
 
     if isinstance(table, pa.RecordBatch):
@@ -21,14 +35,15 @@ def columns(table: Any) -> tuple[Any, ...]:
     if "response" not in table.column_names:
         raise ArgumentError(f"the table has no column 'response', only {table.column_names}")
     found: dict[str, Any] = {}
-    for name in _COLUMNS:
+    for name in FIELDS:
         if name in table.column_names and name != "extra":
             column = table.column(name)
-            found[name] = column.to_pylist() if pa.types.is_nested(column.type) else column
-    others = [name for name in table.column_names if name not in _COLUMNS]
-    if others or "extra" in table.column_names:
-        found["extra"] = _extras(table, others)
-    return tuple(found.get(name) for name in _COLUMNS)
+            listed = name in OTHERS or pa.types.is_nested(column.type)
+            found[name] = column.to_pylist() if listed else column
+    rest = [name for name in table.column_names if name not in FIELDS]
+    if rest or "extra" in table.column_names:
+        found["extra"] = _extras(table, rest)
+    return found
 
 
 def _extras(table: Any, others: list[str]) -> list[dict[str, Any]]:

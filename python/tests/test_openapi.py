@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from conftest import BINARY, Sim
-from openapi_schema_validator import OAS30ReadValidator
+from openapi_schema_validator import OAS30ReadValidator, OAS30WriteValidator
 from openapi_spec_validator import validate
+from plaudit.rollout import EXAMPLES
 
 GROUP = [
     {"group": "g", "prompt": "colours?", "response": text, "reference": "red green"}
@@ -79,13 +80,21 @@ class Service:
         query: str = "",
         expect: int = 200,
         headers: dict[str, str] | None = None,
+        described: bool = True,
         **parts: str,
     ) -> Any:
-        """What comes back, which is as the description says."""
+        """What comes back, which is as the description says. So is the request, unless it is one with a mistake."""
         status, kind, text = self.fetch(method, path.format(**parts) + query, body, headers)
         assert status == expect, f"{method} {path}: {status} {text[:500]}"
         self.seen.add((method.lower(), path))
         operation = self.document["paths"][path][method.lower()]
+        if body is not None and expect < 400 and described:
+            schema = operation["requestBody"]["content"]["application/json"]["schema"]
+            sent = OAS30WriteValidator({**schema, "components": self.document["components"]})
+            faults = [
+                f"{list(fault.absolute_path)}: {fault.message[:300]}" for fault in sent.iter_errors(body)
+            ]
+            assert not faults, f"the request of {method} {path}: {faults[:5]}"
         for pair in filter(None, query.lstrip("?").split("&")):
             name = pair.partition("=")[0]
             assert any(known["name"] == name for known in operation["parameters"]), f"{path}: {name}"
@@ -135,15 +144,21 @@ def test_the_document_is_openapi(service: Service) -> None:
 def test_answers_are_as_they_are_described(service: Service) -> None:
     call = service.call
     asked = {"recipe": "judged", "run": "r", "step": 0, "validate": True, "statistics": True}
-    run = call("POST", "/v1/score", {**asked, "rollouts": [*GROUP, {"response": 1}]})["run"]
+    run = call("POST", "/v1/score", {**asked, "rollouts": [*GROUP, {"response": 1}]}, described=False)["run"]
+    chat = [{"role": "assistant", "content": "It is 42."}]
+    one = [
+        {**EXAMPLES, "id": at, "response": said} for at, said in enumerate((chat, {"messages": chat}, "42"))
+    ]
+    several = {"responses": [chat, "42"], "truncated": [True, None], "finish_reason": [None, "stop"]}
+    assert not call("POST", "/v1/score", {"recipe": "rules", "rollouts": [*one, several]})["errors"]
     lone = {"recipe": "rules", "group": "a", "size": 1, "rollout": {"response": "x"}}
     call("POST", "/v1/join", lone)
     call("POST", "/v1/score", {**asked, "step": 2**53, "rollouts": []}, expect=400)
 
     many = {"recipe": "rules", "rollouts": [*GROUP, {"response": 1}]}
     key = {"Idempotency-Key": "once"}
-    job = call("POST", "/v1/jobs", many, headers=key, expect=202)["job"]
-    call("POST", "/v1/jobs", many, headers=key)
+    job = call("POST", "/v1/jobs", many, headers=key, expect=202, described=False)["job"]
+    call("POST", "/v1/jobs", many, headers=key, described=False)
     end = time.monotonic() + 30
     while call("GET", "/v1/jobs/{job}", job=job)["state"] != "done":
         assert time.monotonic() < end, "the job did not end"

@@ -13,9 +13,10 @@ use clap::Args;
 use plaudit::abort::AbortAfter;
 use plaudit::code::{SandboxPolicy, Tier};
 use plaudit::engine::{Engine, EngineOptions};
-use plaudit::input::{FIELDS, Fields};
+use plaudit::input::Fields;
 use plaudit::outcome::OutcomeKind;
 use plaudit::recipe::{Recipe, RecipeErrors, closest, shipped};
+use plaudit::rollout::field_names;
 use plaudit::statistics::breakdown::Breakdown;
 use std::sync::Arc;
 use std::time::Instant;
@@ -258,9 +259,9 @@ pub(crate) fn fields(renamed: &[(String, String)], strict: bool) -> Result<Field
     let mut fields = Fields::own();
     for (field, name) in renamed {
         if !fields.map(field, name) {
-            let hint = match closest(field, FIELDS) {
+            let hint = match closest(field, field_names()) {
                 Some(near) => format!("did you mean {near:?}?"),
-                None => format!("the fields are {}", FIELDS.join(", ")),
+                None => format!("the fields are {}", field_names().collect::<Vec<_>>().join(", ")),
             };
             return Err(CliError::Arguments(format!("--field: there is no field {field:?}; {hint}")));
         }

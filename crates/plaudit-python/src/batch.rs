@@ -1,22 +1,22 @@
-//! Rollouts from Python's arguments: the columns of a batch, or one rollout. Text is borrowed, not copied, for as long as a
-//! batch lives.
+//! Rollouts from Python's arguments: the columns of a batch, or one rollout, as dicts by the names of the fields. Text is borrowed,
+//! not copied, for as long as a batch lives.
 
 use crate::error::{self, ReadError};
 use crate::text::{
     NumbersAsText, TextColumn, Unreadable, arrays, arrow, column, is_nothing, text, type_name, unicode, whole,
 };
-use crate::value::{to_map, to_value};
+use crate::value::{from_value, to_map, to_value};
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::Float64Type;
 use arrow_schema::DataType;
 use plaudit::compose::{Cause, Total};
-use plaudit::conversation::{FinishReason, Tool};
+use plaudit::conversation::Tool;
 use plaudit::engine::Engine;
 use plaudit::group::Group;
-use plaudit::input::{InputError, ParsedResponse, read_response, read_tools, tools_in};
+use plaudit::input::{InputError, ParsedResponse, read_generation, read_response, read_tools, tools_in};
 use plaudit::reason::{Code, Reason};
 use plaudit::report::{Report, Row};
-use plaudit::rollout::{Prompt, Reference, Rollout};
+use plaudit::rollout::{FIELDS, Generation, Prompt, Reference, Rollout};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBool, PyDict, PyList, PyString};
@@ -27,11 +27,33 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The arguments of a scoring call: prompts, responses, references, groups, tokens, extras, ids, finish reasons and tools.
-pub(crate) type Columns<'py> = [Bound<'py, PyAny>; 9];
+/// A dict by the names of fields: the values of one rollout, or the columns of a batch.
+#[derive(FromPyObject)]
+pub(crate) struct Fields<'py>(Bound<'py, PyDict>);
 
-/// The fields of one rollout: prompt, response, reference, tokens, extra, finish reason and tools.
-pub(crate) type Fields<'py> = [Bound<'py, PyAny>; 7];
+impl<'py> Fields<'py> {
+    /// The dict, where all its names are those of fields.
+    fn checked(&self) -> PyResult<&Self> {
+        for name in self.0.keys() {
+            let name = name.str()?;
+            let name = name.to_str()?;
+            if !FIELDS.iter().any(|field| field.name == name && !field.column.is_empty()) {
+                return Err(error::argument(format_args!("a rollout has no field {name:?}")));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What stands there by a name; None where nothing does.
+    fn get(&self, name: &str) -> PyResult<Bound<'py, PyAny>> {
+        Ok(self.0.get_item(name)?.unwrap_or_else(|| self.0.py().None().into_bound(self.0.py())))
+    }
+}
+
+/// The name of a field's column in messages.
+fn column_of(name: &str) -> &'static str {
+    FIELDS.iter().find(|field| field.name == name).map_or("", |field| field.column)
+}
 
 /// A column with something for each rollout, where there is one.
 type Given<T> = Option<Vec<Option<T>>>;
@@ -45,7 +67,8 @@ pub(crate) struct Batch {
     references: References,
     tokens: Given<u64>,
     extras: Given<Map<String, Value>>,
-    finish_reasons: Given<FinishReason>,
+    /// The fields of [`Generation`] that were given.
+    generations: Vec<(&'static str, Vec<Option<Value>>)>,
     tools: Tools,
     length: usize,
     unreadable: Unreadable,
@@ -75,26 +98,29 @@ enum PromptItem {
 
 impl Batch {
     /// Reads the columns. An error names the column that does not fit, and the place.
-    pub(crate) fn read(columns: &Columns<'_>) -> PyResult<Self> {
-        let [prompts, responses, references, groups, tokens, extras, ids, finish_reasons, tools] = columns;
+    pub(crate) fn read(columns: &Fields<'_>) -> PyResult<Self> {
+        let columns = columns.checked()?;
+        let responses = columns.get("response")?;
         if responses.is_none() {
             return Err(error::argument("responses: a list is wanted, not None"));
         }
         let mut unreadable = Unreadable::new();
-        let responses = Responses::read(responses, &mut unreadable)?;
+        let responses = Responses::read(&responses, &mut unreadable)?;
         let length = responses.len().unwrap_or(0);
         let batch = Self {
-            ids: TextColumn::read("ids", ids, NumbersAsText::Whole, &mut unreadable)?,
-            groups: TextColumn::read("groups", groups, NumbersAsText::Whole, &mut unreadable)?,
-            prompts: Prompts::read(prompts, &mut unreadable)?,
-            references: References::read(references, &mut unreadable)?,
-            tokens: counts(tokens, &mut unreadable)?,
-            extras: maps(extras, &mut unreadable)?,
-            finish_reasons: match finish_reasons.is_none() {
-                true => None,
-                false => Some(column("finish_reasons", finish_reasons, &mut unreadable, finish_reason)?),
-            },
-            tools: Tools::read(tools)?,
+            ids: TextColumn::read("ids", &columns.get("id")?, NumbersAsText::Whole, &mut unreadable)?,
+            groups: TextColumn::read(
+                "groups",
+                &columns.get("group")?,
+                NumbersAsText::Whole,
+                &mut unreadable,
+            )?,
+            prompts: Prompts::read(&columns.get("prompt")?, &mut unreadable)?,
+            references: References::read(&columns.get("reference")?, &mut unreadable)?,
+            tokens: counts(&columns.get("tokens")?, &mut unreadable)?,
+            extras: maps(&columns.get("extra")?, &mut unreadable)?,
+            generations: generations(columns, &mut unreadable)?,
+            tools: Tools::read(&columns.get("tools")?)?,
             responses,
             length,
             unreadable,
@@ -106,10 +132,10 @@ impl Batch {
             ("references", batch.references.len()),
             ("tokens", batch.tokens.as_ref().map(Vec::len)),
             ("extras", batch.extras.as_ref().map(Vec::len)),
-            ("finish_reasons", batch.finish_reasons.as_ref().map(Vec::len)),
             ("tools", batch.tools.len()),
         ];
-        for (name, found) in lengths {
+        let others = batch.generations.iter().map(|(name, values)| (column_of(name), Some(values.len())));
+        for (name, found) in lengths.into_iter().chain(others) {
             if let Some(found) = found.filter(|found| *found != length) {
                 return Err(error::argument(format_args!(
                     "{name} has {found} items, but responses has {length}"
@@ -191,12 +217,18 @@ impl Batch {
                 .as_ref()
                 .and_then(|extras| extras[at].as_ref())
                 .map_or_else(Map::new, Map::clone),
-            finish_reason: self.finish_reasons.as_ref().and_then(|reasons| reasons[at]),
             tools: self.tools.get(at),
             ..Rollout::new(self.responses.get(at).unwrap_or(""))
         };
         if let Some(parsed) = self.responses.parsed(at) {
             parsed.clone().fill(&mut rollout);
+        }
+        if !self.generations.is_empty() {
+            let column = |name: &str| self.generations.iter().find(|(field, _)| *field == name);
+            let value = |name: &str| column(name).and_then(|(_, values)| values.get(at)?.as_ref());
+            let known = std::mem::take(&mut rollout.generation);
+            // Each value was read by itself when the batch was, and fits.
+            rollout.generation = read_generation(value, known).unwrap_or_else(|_| Generation::default());
         }
         rollout.tools = rollout.tools.or_else(|| tools_in(&rollout.extra));
         rollout
@@ -204,27 +236,42 @@ impl Batch {
 
     /// The readable rollouts with text of their own, for work that outlives the call.
     pub(crate) fn owned(&self) -> Vec<Rollout<'static>> {
-        self.rollouts().into_iter().map(into_owned).collect()
+        self.rollouts().into_iter().map(Rollout::into_owned).collect()
     }
 }
 
-fn into_owned(rollout: Rollout<'_>) -> Rollout<'static> {
-    let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
-    Rollout {
-        id: owned(rollout.id),
-        group: owned(rollout.group),
-        prompt: rollout.prompt.map(|prompt| match prompt {
-            Prompt::Text(text) => Prompt::Text(Cow::Owned(text.into_owned())),
-            Prompt::Messages(messages) => Prompt::Messages(messages),
-        }),
-        response: Cow::Owned(rollout.response.into_owned()),
-        conversation: rollout.conversation,
-        finish_reason: rollout.finish_reason,
-        tools: rollout.tools,
-        reference: rollout.reference.map(Reference::into_owned),
-        tokens: rollout.tokens,
-        extra: rollout.extra,
+/// The fields of [`Generation`] in the columns of a batch, each value as it fits.
+fn generations(
+    columns: &Fields<'_>,
+    unreadable: &mut Unreadable,
+) -> PyResult<Vec<(&'static str, Vec<Option<Value>>)>> {
+    let mut found = Vec::new();
+    for name in Generation::FIELDS {
+        let mut given = columns.get(name)?;
+        if given.is_none() {
+            continue;
+        }
+        if arrow(&given)?.is_some() {
+            given = given.call_method0("to_pylist")?;
+        }
+        let values = column(column_of(name), &given, unreadable, |place, item| {
+            let value = one_value(place, item)?;
+            match value.as_ref().and_then(|value| unfit(name, value)) {
+                None => Ok(value),
+                Some(message) => {
+                    let message = message.strip_prefix(name).unwrap_or(&message);
+                    Err(error::argument(format_args!("{}{message}", place())).into())
+                }
+            }
+        })?;
+        found.push((name, values));
     }
+    Ok(found)
+}
+
+/// One value of JSON, or nothing.
+fn one_value(place: &dyn Fn() -> String, item: &Bound<'_, PyAny>) -> Result<Option<Value>, ReadError> {
+    if is_nothing(item) { Ok(None) } else { to_value(item, place).map(Some) }
 }
 
 impl Responses {
@@ -374,10 +421,10 @@ impl Tools {
             return Ok(Self::Same(None));
         }
         let place = || "tools".to_owned();
-        let wrong = |error: InputError| error::argument(error.message);
         let value = to_value(given, &place).map_err(PyErr::from)?;
         match &value {
-            Value::Array(all) if all.iter().any(Value::is_array) => {
+            // Declarations are objects; anything else stands for those of one rollout.
+            Value::Array(all) if !all.iter().all(Value::is_object) => {
                 let each = all.iter().enumerate().map(|(at, one)| read_tools(one, &format!("tools[{at}]")));
                 each.collect::<Result<_, _>>().map(Self::Each).map_err(wrong)
             }
@@ -398,23 +445,6 @@ impl Tools {
             Self::Same(tools) => tools.clone(),
             Self::Each(each) => each.get(at).cloned().flatten(),
         }
-    }
-}
-
-/// Why a generation ended: a word such as `stop` or `length`; True for a response that was cut off, False for another.
-fn finish_reason(
-    place: &dyn Fn() -> String,
-    item: &Bound<'_, PyAny>,
-) -> Result<Option<FinishReason>, ReadError> {
-    if is_nothing(item) {
-        return Ok(None);
-    }
-    if let Ok(word) = item.cast::<PyString>() {
-        return unicode(place, word).map(|word| Some(FinishReason::from_word(&word)));
-    }
-    match flag(&place(), Some(item))? {
-        Some(true) => Ok(Some(FinishReason::Length)),
-        _ => Ok(Some(FinishReason::Stop)),
     }
 }
 
@@ -491,30 +521,76 @@ impl PromptItem {
 
 /// One rollout, with text of its own.
 pub(crate) fn rollout(fields: &Fields<'_>) -> Result<Rollout<'static>, ReadError> {
-    let [prompt, response, reference, tokens, extra, finish, tools] = fields;
-    let Some(response) = ResponseItem::read(&|| "response".to_owned(), response, false)? else {
+    let fields = fields.checked()?;
+    let owned = |text: PyBackedStr| -> Cow<'static, str> { Cow::Owned(text.to_string()) };
+    let name = |field: &str| -> Result<_, ReadError> {
+        Ok(text(&|| field.to_owned(), &fields.get(field)?, NumbersAsText::Whole)?.map(owned))
+    };
+    let value = |field: &str| one_value(&|| field.to_owned(), &fields.get(field)?);
+    let Some(response) = ResponseItem::read(&|| "response".to_owned(), &fields.get("response")?, false)?
+    else {
         return Err(error::argument("response: text is wanted, not None").into());
     };
-    let prompt = PromptItem::read(&|| "prompt".to_owned(), prompt)?;
-    let reference = read_reference(&|| "reference".to_owned(), reference)?;
+    let prompt = PromptItem::read(&|| "prompt".to_owned(), &fields.get("prompt")?)?;
     let mut rollout = Rollout {
+        id: name("id")?,
+        group: name("group")?,
         prompt: prompt.map(|prompt| match prompt {
-            PromptItem::Text(text) => Prompt::Text(Cow::Owned(text.to_string())),
+            PromptItem::Text(text) => Prompt::Text(owned(text)),
             PromptItem::Messages(messages) => Prompt::Messages(messages),
         }),
-        reference,
-        tokens: count(&|| "tokens".to_owned(), tokens)?,
-        extra: to_map(extra, &|| "extra".to_owned())?,
-        finish_reason: finish_reason(&|| "finish_reason".to_owned(), finish)?,
-        tools: Tools::read(tools)?.get(0),
-        ..Rollout::new("")
+        reference: read_reference(&|| "reference".to_owned(), &fields.get("reference")?)?,
+        tokens: count(&|| "tokens".to_owned(), &fields.get("tokens")?)?,
+        extra: to_map(&fields.get("extra")?, &|| "extra".to_owned())?,
+        tools: read_tools(&value("tools")?.unwrap_or(Value::Null), "tools").map_err(wrong)?,
+        ..Rollout::default()
     };
     match response {
-        ResponseItem::Text(text) => rollout.response = Cow::Owned(text.to_string()),
+        ResponseItem::Text(text) => rollout.response = owned(text),
         ResponseItem::Parsed(parsed) => parsed.fill(&mut rollout),
     }
+    let mut said = Map::new();
+    for field in Generation::FIELDS {
+        said.extend(value(field)?.map(|value| (field.to_owned(), value)));
+    }
+    let known = std::mem::take(&mut rollout.generation);
+    rollout.generation = read_generation(|field| said.get(field), known).map_err(wrong)?;
     rollout.tools = rollout.tools.or_else(|| tools_in(&rollout.extra));
     Ok(rollout)
+}
+
+fn wrong(error: InputError) -> PyErr {
+    error::argument(error.message)
+}
+
+/// Why a field cannot hold a value; None where it can. For tools, and the fields that say how a response was generated.
+#[pyfunction]
+pub(crate) fn misfit(field: &str, value: &Bound<'_, PyAny>) -> Option<String> {
+    match one_value(&|| field.to_owned(), value) {
+        Ok(value) => value.and_then(|value| unfit(field, &value)),
+        Err(error) => Some(PyErr::from(error).to_string()),
+    }
+}
+
+fn unfit(field: &str, value: &Value) -> Option<String> {
+    let read = match field {
+        "tools" => read_tools(value, field).map(drop),
+        _ => read_generation(|name| (name == field).then_some(value), Generation::default()).map(drop),
+    };
+    read.err().map(|error| error.message)
+}
+
+/// The rollouts of a batch as the engine sees them, for tests of the adapters that hand them over.
+#[pyfunction]
+pub(crate) fn read_columns<'py>(py: Python<'py>, columns: Fields<'py>) -> PyResult<Bound<'py, PyAny>> {
+    let batch = Batch::read(&columns)?;
+    from_value(py, &Value::Array(batch.rollouts().iter().map(Rollout::to_value).collect()))
+}
+
+/// One rollout as the engine sees it, likewise.
+#[pyfunction]
+pub(crate) fn read_rollout<'py>(py: Python<'py>, fields: Fields<'py>) -> PyResult<Bound<'py, PyAny>> {
+    from_value(py, &rollout(&fields)?.to_value())
 }
 
 /// A name: text, or a whole number as its digits.

@@ -1,6 +1,6 @@
 //! The engine for Python. It works without the interpreter's lock, and Ctrl-C interrupts it.
 
-use crate::batch::{self, Batch, Columns};
+use crate::batch::{self, Batch, Fields};
 use crate::custom::{Function, kinds};
 use crate::error;
 use crate::journals::{self, JournalHandle};
@@ -197,7 +197,7 @@ impl PyEngine {
     fn score(
         &self,
         py: Python<'_>,
-        columns: Columns<'_>,
+        columns: Fields<'_>,
         validate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyReport> {
         let work = self.begin(py, &columns, validate)?;
@@ -222,7 +222,7 @@ impl PyEngine {
         &self,
         py: Python<'_>,
         done: Py<PyAny>,
-        columns: Columns<'_>,
+        columns: Fields<'_>,
         validate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Call> {
         let work = self.begin(py, &columns, validate)?;
@@ -249,7 +249,7 @@ impl PyEngine {
     fn explain<'py>(
         &self,
         py: Python<'py>,
-        columns: Columns<'py>,
+        columns: Fields<'py>,
         validate: Option<&Bound<'py, PyAny>>,
         full: bool,
     ) -> PyResult<Bound<'py, PyAny>> {
@@ -274,7 +274,7 @@ impl PyEngine {
     fn begin(
         &self,
         py: Python<'_>,
-        columns: &Columns<'_>,
+        columns: &Fields<'_>,
         validate: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Work> {
         let busy = self.busy(py)?;

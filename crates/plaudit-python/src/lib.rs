@@ -46,6 +46,8 @@ mod _plaudit {
     #[pymodule_export]
     use super::abort::{PyAbortCounter, abort_advice};
     #[pymodule_export]
+    use super::batch::{misfit, read_columns, read_rollout};
+    #[pymodule_export]
     use super::custom::register;
     #[pymodule_export]
     use super::engine::{Call, PyEngine, replay};

@@ -70,13 +70,12 @@ impl PyReport {
 
     /// The totals, not a number where there is none.
     fn totals<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        PyArray1::from_iter(py, self.known_totals().map(|total| total.unwrap_or(f64::NAN)))
+        PyArray1::from_vec(py, self.report.totals())
     }
 
     /// The totals in the 32 bits of trainers, with the recipe's `invalid_value` where there is none.
     fn totals_or_invalid_value<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
-        let missing = self.report.plan.invalid_value.unwrap_or(f64::NAN);
-        PyArray1::from_iter(py, self.known_totals().map(|total| narrow(total.unwrap_or(missing))))
+        PyArray1::from_iter(py, self.report.totals_or_invalid_value().into_iter().map(narrow))
     }
 
     /// The totals, with the mean of the group where there is none; not a number where no member of the group has one.

@@ -111,15 +111,6 @@ pub fn uneven(groups: &[Group]) -> Option<(usize, Vec<(usize, usize)>)> {
 
 /// For each member, the first one that is the same in everything a component may look at (itself, mostly).
 pub fn originals<R: AsRollout>(rollouts: &[R], members: &[usize]) -> Vec<usize> {
-    let same_but_response = |a: &Rollout<'_>, b: &Rollout<'_>| {
-        a.conversation == b.conversation
-            && a.finish_reason == b.finish_reason
-            && a.tools == b.tools
-            && a.tokens == b.tokens
-            && a.reference == b.reference
-            && a.prompt == b.prompt
-            && a.extra == b.extra
-    };
     let mut firsts: RapidHashMap<(usize, u64), Vec<usize>> = RapidHashMap::default();
     let small = members.len() <= 32;
     let mut originals = Vec::with_capacity(members.len());
@@ -127,8 +118,7 @@ pub fn originals<R: AsRollout>(rollouts: &[R], members: &[usize]) -> Vec<usize> 
         let rollout: &Rollout<'_> = rollouts[*member].as_rollout();
         let earlier = |before: &usize| {
             let before: &Rollout<'_> = rollouts[members[*before]].as_rollout();
-            // Almost all differ here, and are not looked at further.
-            before.response == rollout.response && same_but_response(before, rollout)
+            before.is_like(rollout)
         };
         // Few members are told apart by length alone; many by length and hash, so that the work stays linear.
         let original = if small {

@@ -174,10 +174,18 @@ impl Report {
         size_of::<Self>() + self.rows.iter().map(row).sum::<usize>() + self.statistics.bytes()
     }
 
-    /// The totals as plain numbers, for a front that must hand out numbers: an invalid or skipped one is the recipe's
-    /// `invalid_value`, or not a number where it has none.
+    /// The totals, in the order of the rollouts; not a number where a rollout has none.
     pub fn totals(&self) -> Vec<f64> {
-        let missing = self.plan.invalid_value.unwrap_or(f64::NAN);
+        self.totals_or(f64::NAN)
+    }
+
+    /// The totals for a trainer that must have numbers: the recipe's `invalid_value` where a rollout has none, or not a number where
+    /// the recipe has none either.
+    pub fn totals_or_invalid_value(&self) -> Vec<f64> {
+        self.totals_or(self.plan.invalid_value.unwrap_or(f64::NAN))
+    }
+
+    fn totals_or(&self, missing: f64) -> Vec<f64> {
         self.rows.iter().map(|row| row.total.value().unwrap_or(missing)).collect()
     }
 

@@ -1,7 +1,10 @@
 //! Rollout: one response to one prompt, with its reference, token count and extra fields.
 
+mod field;
 mod reference;
 
+pub(crate) use field::place;
+pub use field::{FIELDS, Field, Generation, Misfit, RolloutLine, field_names};
 pub use reference::{MOST_ACCEPTED, REFERENCE_FIELDS, Reference, ReferenceForm, is_whole, whole};
 
 use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
@@ -75,8 +78,9 @@ impl<R: AsRollout + Send + ?Sized> AsRollout for Arc<R> {
 
 /// One response to one prompt.
 ///
-/// Text is borrowed where it can be, so that a caller in another language hands over its strings without a copy.
-#[derive(Debug, Clone, PartialEq)]
+/// This is what the engine works on; [`RolloutLine`] is what callers write. Text is borrowed where it can be, so that a caller in
+/// another language hands over its strings without a copy.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rollout<'a> {
     /// The caller's name for it. The engine never makes a path or a label of it.
     pub id: Option<Cow<'a, str>>,
@@ -88,8 +92,8 @@ pub struct Rollout<'a> {
     pub response: Cow<'a, str>,
     /// The turns of a response that is a conversation.
     pub conversation: Option<Arc<Conversation>>,
-    /// Why its generation ended, where that is known.
-    pub finish_reason: Option<FinishReason>,
+    /// How the response was generated.
+    pub generation: Generation,
     /// The tools that the model was given, where they are declared.
     pub tools: Option<Arc<[Tool]>>,
     /// The answer to compare with.
@@ -103,17 +107,51 @@ pub struct Rollout<'a> {
 impl<'a> Rollout<'a> {
     /// A rollout with only a response.
     pub fn new(response: impl Into<Cow<'a, str>>) -> Self {
-        Self {
-            id: None,
-            group: None,
-            prompt: None,
-            response: response.into(),
-            conversation: None,
-            finish_reason: None,
-            tools: None,
-            reference: None,
-            tokens: None,
-            extra: Map::new(),
+        Self { response: response.into(), ..Self::default() }
+    }
+
+    /// Whether a component sees the same in both: everything but their names.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            id: _,
+            group: _,
+            prompt,
+            response,
+            conversation,
+            generation,
+            tools,
+            reference,
+            tokens,
+            extra,
+        } = self;
+        // Almost all differ in their responses, and are not looked at further.
+        *response == other.response
+            && *conversation == other.conversation
+            && *generation == other.generation
+            && *tools == other.tools
+            && *tokens == other.tokens
+            && *reference == other.reference
+            && *prompt == other.prompt
+            && *extra == other.extra
+    }
+
+    /// The same, with texts of its own.
+    pub fn into_owned(self) -> Rollout<'static> {
+        let owned = |text: Option<Cow<'_, str>>| text.map(|text| Cow::Owned(text.into_owned()));
+        Rollout {
+            id: owned(self.id),
+            group: owned(self.group),
+            prompt: self.prompt.map(|prompt| match prompt {
+                Prompt::Text(text) => Prompt::Text(Cow::Owned(text.into_owned())),
+                Prompt::Messages(messages) => Prompt::Messages(messages),
+            }),
+            response: Cow::Owned(self.response.into_owned()),
+            conversation: self.conversation,
+            generation: self.generation,
+            tools: self.tools,
+            reference: self.reference.map(Reference::into_owned),
+            tokens: self.tokens,
+            extra: self.extra,
         }
     }
 
@@ -164,11 +202,10 @@ impl<'a> Rollout<'a> {
         put("response", Some(self.response_value()));
         put("reference", self.reference.as_ref().map(Reference::to_value));
         put("tokens", self.tokens.map(Value::from));
-        let finish_reason = self.finish_reason.map(FinishReason::as_str);
-        put("finish_reason", finish_reason.map(Value::from));
         let tools = self.tools.as_deref().map(|tools| tools.iter().map(Tool::to_value).collect());
         put("tools", tools.map(Value::Array));
         put("extra", (!self.extra.is_empty()).then(|| Value::Object(self.extra.clone())));
+        self.generation.write(&mut map);
         Value::Object(map)
     }
 
@@ -182,7 +219,7 @@ impl<'a> Rollout<'a> {
 
     /// Whether the generation was cut off, where that is known.
     pub fn truncated(&self) -> Option<bool> {
-        self.finish_reason.map(|reason| reason == FinishReason::Length)
+        self.generation.finish_reason.map(|reason| reason == FinishReason::Length)
     }
 
     /// The same rollout, whose response is a conversation.

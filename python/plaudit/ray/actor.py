@@ -28,6 +28,7 @@ from plaudit.imports import load as load_module
 from plaudit.ray.steps import SampleKey, StepStatistics
 from plaudit.report import flat
 from plaudit.result import Result, fill_with_group_means
+from plaudit.tables import of_rollouts
 
 log = logging.getLogger("plaudit")
 
@@ -93,10 +94,15 @@ class Rollout(NamedTuple):
     validate: bool = False
     source: str = ""
     step: int | None = None
-    finish_reason: str | None = None
-    tools: list[Any] | None = None
+    # The fields of `plaudit.rollout.Others`.
+    others: dict[str, Any] | None = None
     # What the row has, where it has no reference.
     columns: tuple[str, ...] = ()
+
+    def fields(self, extra: Any) -> dict[str, Any]:
+        """The rollout by the names of its fields, with what the actor adds to its `extra`."""
+        named = {"prompt": self.prompt, "reference": self.reference, "tokens": self.tokens, "extra": extra}
+        return {"response": self.response, **named, **(self.others or {})}
 
     def sample_key(self) -> SampleKey:
         """The step, split and data source that the result is counted under."""
@@ -318,16 +324,8 @@ class SharedEngine:
         assert self.completions is not None
         self.joined += 1
         self.joining[self.joined] = (state, number, rollout.sample_key())
-        group, member, size, response, prompt, reference, tokens, *_ = rollout
-        fields = (
-            prompt,
-            response,
-            reference,
-            tokens,
-            self.steps.add_last_step(rollout.extra),
-            rollout.finish_reason,
-            rollout.tools,
-        )
+        group, member, size, *_ = rollout
+        fields = rollout.fields(self.steps.add_last_step(rollout.extra))
         try:
             self.completions.submit(self.joined, group, size, member, fields)
         except Exception as error:  # noqa: BLE001 - every error becomes a result, since the client waits for one.
@@ -414,18 +412,10 @@ class SharedEngine:
     async def _score(self, rollouts: Sequence[Rollout]) -> list[Result]:
         """Scores rollouts that are all for validation, or all for training, each as a group of its own."""
         began = time.monotonic()
-        tools = [rollout.tools for rollout in rollouts]
-        report = await self.engine.ascore(
-            [rollout.prompt for rollout in rollouts],
-            [rollout.response for rollout in rollouts],
-            [rollout.reference for rollout in rollouts],
-            range(len(rollouts)),
-            [rollout.tokens for rollout in rollouts],
-            [self.steps.add_last_step(rollout.extra) for rollout in rollouts],
-            finish_reasons=[rollout.finish_reason for rollout in rollouts],
-            tools=tools if any(tools) else None,
-            validate=rollouts[0].validate,
+        columns = of_rollouts(
+            [rollout.fields(self.steps.add_last_step(rollout.extra)) for rollout in rollouts]
         )
+        report = await self.engine._ascore({**columns, "group": range(len(rollouts))}, rollouts[0].validate)
         waited = time.monotonic() - began
         return [replace(result, info=numbers(result.info), waited=waited) for result in report]
 

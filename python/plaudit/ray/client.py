@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from plaudit.fork import PerProcess
 from plaudit.ray.actor import ActorConfig, Item, Rollout, SharedEngine, Withdrawal, result_of_error
 from plaudit.result import Result
+from plaudit.rollout import OTHERS
 from plaudit.values import plain
 
 log = logging.getLogger("plaudit")
@@ -82,7 +83,9 @@ class EngineClient:
     async def score(self, rollout: Rollout) -> Result:
         """The result of one rollout, by the deadline. A rollout that cannot be sent is invalid."""
         try:
-            rollout = rollout._replace(prompt=plain(rollout.prompt), extra=plain(rollout.extra))
+            rollout = rollout._replace(
+                prompt=plain(rollout.prompt), extra=plain(rollout.extra), others=plain(rollout.others)
+            )
             size = len(pickle.dumps(rollout))
         except Exception as error:  # noqa: BLE001 - one odd rollout must not fail the batch that it is sent with.
             return result_of_error(error)
@@ -113,7 +116,8 @@ class SyncClient:
         self, group: str, size: int, response: str, *, member: str | None = None, **fields: Any
     ) -> Future[Result]:
         """Submits one rollout; its result comes by the deadline."""
-        rollout = Rollout(group, member, size, response, **fields)
+        others = {name: fields.pop(name) for name in OTHERS if name in fields}
+        rollout = Rollout(group, member, size, response, others=others, **fields)
         loop, client = self._process.get(self._start)
         return asyncio.run_coroutine_threadsafe(client.score(rollout), loop)
 

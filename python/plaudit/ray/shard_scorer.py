@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from plaudit import Engine, RunError
+from plaudit._plaudit import misfit
 from plaudit.abort import AbortAfter, NothingScored, StepCounter
 from plaudit.ray.run_folder import RunFolder
 from plaudit.ray.shards import DIGEST, ROW_ERROR, SHARD, Rows, fingerprint, texts, with_ids
+from plaudit.rollout import OTHERS
 
 ABORT_AFTER = 1000
 """So many rows show whether anything can be scored, where nothing else is said; as for a file."""
@@ -186,6 +188,11 @@ def _errors(table: pa.Table) -> Iterator[tuple[int, RowError]]:
                 isinstance(prompt, list) and all(isinstance(each, dict) for each in prompt)
             ):
                 yield at, ("input.schema", "prompt: text or a list of chat messages is wanted")
+    for name in OTHERS:
+        if name in table.column_names:
+            for at, value in enumerate(table[name].to_pylist()):
+                if (message := misfit(name, value)) is not None:
+                    yield at, ("input.schema", message)
     if "extra" in table.column_names:
         kind = table["extra"].type
         if not (pa.types.is_struct(kind) or pa.types.is_map(kind)):

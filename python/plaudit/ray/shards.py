@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# The columns that say what a rollout is; all others reach the rewards as `extra`.
-FIELDS = ("id", "group", "prompt", "response", "reference", "tokens", "extra")
+from plaudit.rollout import FIELDS
 
 # The columns that carry a row's shard and digest through the shuffle.
 SHARD = "__plaudit_shard"
@@ -30,6 +29,9 @@ ROW_ERROR = "__plaudit_fault"
 
 # The fields that are text.
 _TEXTS = ("id", "group", "prompt", "response", "reference")
+
+# Those that may also be messages.
+_CONVERSATIONS = ("prompt", "response")
 
 _WRAP = 1 << 64
 
@@ -60,7 +62,7 @@ class Rows(NamedTuple):
                 table = _with(table, name, _counts(table[name], errors))
             elif pa.types.is_string(kind):
                 table = _with(table, name, table[name].cast(pa.large_string()))
-            elif name in _TEXTS and not (name == "prompt" and pa.types.is_nested(kind)):
+            elif name in _TEXTS and not (name in _CONVERSATIONS and pa.types.is_nested(kind)):
                 table = _with(table, name, _as_text(name, table[name], errors))
         if errors:
             text = pa.array([errors.get(at) for at in range(table.num_rows)], pa.large_string())

@@ -6,7 +6,7 @@ import asyncio
 import os
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from plaudit._plaudit import ArgumentError, check_state
 from plaudit.fork import PerProcess
 from plaudit.remote import Service
 from plaudit.result import Result
+from plaudit.tables import of_rollouts
 
 from .call import Call, Row
 from .ranks import RankExchange, cut_places, whole_size, world
@@ -43,13 +44,13 @@ class EngineBackend:
         """The result of each row, by place."""
         if not rows:
             return {}
-        return _results(call, rows, self._engine.score(**_columns(call, rows, validate)))
+        return _results(call, rows, self._engine._score(_columns(call, rows), validate or None))
 
     async def ascore(self, call: Call, rows: Mapping[int, Row], validate: bool) -> dict[int, Result]:
         """The same, without blocking the loop."""
         if not rows:
             return {}
-        return _results(call, rows, await self._engine.ascore(**_columns(call, rows, validate)))
+        return _results(call, rows, await self._engine._ascore(_columns(call, rows), validate or None))
 
     @property
     def _engine(self) -> plaudit.Engine:
@@ -64,24 +65,10 @@ class EngineBackend:
         return self.plan._again(state=state, share=ranks)
 
 
-def _columns(call: Call, rows: Mapping[int, Row], validate: bool) -> dict[str, Any]:
-    """The arguments of `Engine.score`."""
-    return {
-        "prompts": [row.prompt for row in rows.values()],
-        "responses": [row.response for row in rows.values()],
-        "references": [row.reference for row in rows.values()],
-        "groups": [str(group) for group in call.groups_of(rows)],
-        "tokens": [row.tokens for row in rows.values()],
-        "extras": [row.extra for row in rows.values()],
-        "tools": declared(row.tools for row in rows.values()),
-        "validate": True if validate else None,
-    }
-
-
-def declared(tools: Iterable[list[Any] | str | None]) -> list[list[Any] | str | None] | None:
-    """A column of declared tools, where there are any."""
-    column = list(tools)
-    return column if any(column) else None
+def _columns(call: Call, rows: Mapping[int, Row]) -> dict[str, Any]:
+    """The columns of the rows, each with its group."""
+    columns = of_rollouts([row.fields() for row in rows.values()])
+    return {**columns, "group": [str(group) for group in call.groups_of(rows)]}
 
 
 def _results(call: Call, rows: Mapping[int, Row], report: plaudit.Report) -> dict[int, Result]:
@@ -171,7 +158,7 @@ class RayBackend(_SharedBackend):
                 sizes[group],
                 member=str(place),
                 validate=validate,
-                **row._asdict(),
+                **row.fields(),
             )
             for (place, row), group in zip(rows.items(), groups, strict=True)
         }
@@ -238,7 +225,7 @@ class ServiceBackend(_SharedBackend):
                     self._recipe,
                     f"{self._run_id}/{self._number}/{groups[place]}",
                     whole_size(call, groups[place]),
-                    _rollout(rows[place]),
+                    rows[place].fields(),
                     member=str(place),
                     **settings,
                 )
@@ -246,7 +233,7 @@ class ServiceBackend(_SharedBackend):
                 if place in cut
             }
             rollouts = [
-                {**_rollout(rows[place]), "group": f"{self._number}/{groups[place]}"} for place in whole
+                {**rows[place].fields(), "group": f"{self._number}/{groups[place]}"} for place in whole
             ]
             results = dict(zip(whole, self._service.score(self._recipe, rollouts, **settings), strict=True))
             results.update((place, asked.result()) for place, asked in joined.items())
@@ -269,8 +256,3 @@ class ServiceBackend(_SharedBackend):
         """The run that the service keeps the figures under; those of an evaluation are kept apart."""
         run = self._run or f"{self.plan.name}-{self._run_id[:8]}"
         return f"{run}-eval" if call.evaluates else run
-
-
-def _rollout(row: Row) -> dict[str, Any]:
-    """A row as the service reads it."""
-    return {name: value for name, value in row._asdict().items() if value is not None and value != {}}

@@ -10,11 +10,12 @@ import functools
 import json
 import logging
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from plaudit._plaudit import REFERENCE_FIELDS, ArgumentError
+from plaudit.tables import others as others_of
 
 _log = logging.getLogger("plaudit")
 
@@ -33,7 +34,14 @@ class Row(NamedTuple):
     reference: Any
     tokens: int | None
     extra: dict[str, Any]
-    tools: list[Any] | str | None = None
+    others: dict[str, Any]
+    """The fields of `plaudit.rollout.Others`."""
+
+    def fields(self) -> dict[str, Any]:
+        """The rollout by the names of its fields, without those that it lacks."""
+        named = {**self._asdict(), **self.others}
+        del named["others"]
+        return {name: value for name, value in named.items() if value is not None and value != {}}
 
 
 @dataclass(slots=True)
@@ -136,11 +144,9 @@ def read(
 
     rows = []
     for at in range(count):
-        extra = {}
-        for name, values in data.items():
-            role = columns.get(name, name)
-            if role is not None and name != reference:
-                extra.update((role, value) for value in _if_json(values[at]))
+        roles = ((columns.get(name, name), values[at]) for name, values in data.items() if name != reference)
+        named = {role: value for role, value in roles if role is not None}
+        extra = {role: value for role, value in named.items() if _is_json(value)}
         rows.append(
             Row(
                 prompt=_prompt(at, prompts[at]),
@@ -148,7 +154,7 @@ def read(
                 reference=_reference(reference, data[reference][at]) if reference else None,
                 tokens=len(completion_ids[at]) if completion_ids is not None else None,
                 extra=extra,
-                tools=_tools(data, at),
+                others=others_of(named),
             )
         )
     if group == "prompt":
@@ -178,13 +184,13 @@ def _reference(column: str, value: Any) -> Any:
     )
 
 
-def _if_json(value: Any) -> Iterator[Any]:
-    """The value, if it can be written as JSON; nothing for an image and its like, which no reward reads."""
+def _is_json(value: Any) -> bool:
+    """Whether a value can be written as JSON, unlike an image and its like, which no reward reads."""
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        return
-    yield value
+        return False
+    return True
 
 
 def _prompt(at: int, prompt: Any) -> str | list[dict[str, str]] | None:
@@ -216,12 +222,6 @@ def _response(at: int, completion: Any) -> str | list[Any]:
             function = call.get("function", call)
             function["name"] = str(function.get("name"))
     return plain
-
-
-def _tools(data: Mapping[str, list[Any]], at: int) -> list[Any] | str | None:
-    """The declarations of tools, where the data set has a column of them."""
-    declared = data.get("tools")
-    return declared[at] if declared is not None and isinstance(declared[at], (list, str)) else None
 
 
 def _are_messages(given: Any) -> bool:

@@ -23,6 +23,7 @@ import plaudit
 from plaudit.abort import DEFAULT, AbortAfter, NothingScored, StepCounter, tally
 from plaudit.imports import load as load_module
 from plaudit.result import fill_with_group_means
+from plaudit.tables import of_rollouts
 from plaudit.values import plain
 from plaudit.verl.columns import AGAINST_REFERENCE, Columns, find_fact
 from plaudit.verl.custom_function import INVALID, CustomFunction, GroupInput, unwrap
@@ -166,12 +167,14 @@ class PlauditBatchRewardManager:
         *,
         validate: bool | None = None,
         texts: Sequence[str] | None = None,
+        others: Sequence[Mapping[str, Any]] = (),
     ) -> Rewards:
         """The rewards of a batch, whose rollouts may come in any order.
 
         `groups` names the group of each rollout; without it, equal prompts make a group. With `validate`, the reference of a
         group is compared with its responses, which gives `win`, `win_and`, `comparison_score` and `acc`. `texts`
-        are the prompts as a custom function gets them, where they are messages.
+        are the prompts as a custom function gets them, where they are messages. `others` are the fields of
+        `plaudit.rollout.Others` of each rollout.
         """
         validate = bool(self.is_val_mode) if validate is None else validate
         if texts is None:
@@ -200,9 +203,16 @@ class PlauditBatchRewardManager:
         else:
             assert self._engine is not None
             notes = plain([{**note, **self.meta_info} for note in notes])
-            report = self._engine.score(
-                prompts, responses, listed, names, tokens, notes, validate=validate or None
-            )
+            columns = {
+                **of_rollouts(others),
+                "prompt": prompts,
+                "response": responses,
+                "reference": listed,
+                "group": names,
+                "tokens": tokens,
+                "extra": notes,
+            }
+            report = self._engine._score(columns, validate or None)
             has_references = any(reference is not None for reference in listed)
             scored = self._scores_of_report(self._engine, report, validate, has_references)
             step = tally(report)
@@ -294,7 +304,7 @@ class PlauditBatchRewardManager:
         default = bool(data.meta_info.get("validate", self.num_examine == 1))
         validate = default if self.is_val_mode is None else self.is_val_mode
         given = (rows.prompts, rows.responses, rows.references, rows.groups, rows.tokens, rows.extras)
-        scored = self.score_batch(*given, validate=validate, texts=rows.texts)
+        scored = self.score_batch(*given, validate=validate, texts=rows.texts, others=rows.others)
         responses = data.batch["responses"]
         rewards = torch.tensor(scored.rewards, dtype=torch.float32, device=responses.device)
         reward_tensor = torch.zeros_like(responses, dtype=torch.float32)

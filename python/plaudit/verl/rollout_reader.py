@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from plaudit.ray.actor import Rollout
+from plaudit.rollout import OTHERS
+from plaudit.tables import others
 from plaudit.values import plain
 from plaudit.verl.options import VALIDATION, Options
 
@@ -120,6 +122,7 @@ class RolloutReader:
             validate=validate,
             source=str(fields.get("data_source", "")),
             step=None if step is None else int(step),
+            others=others_of(fields),
             columns=paths(fields) if reference is None else (),
         )
 
@@ -174,6 +177,17 @@ def extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def others_of(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The finish reason, the declared tools and the like: what an agent loop says of its output, else what the row has.
+
+    verl itself does not tell: it calls a response that was cut off `completed`.
+    """
+    said = [
+        {name: plain(at(fields, f"{place}{name}")) for name in OTHERS} for place in ("", "tool_extra_fields.")
+    ]
+    return {**others(said[0]), **others(said[1])}
+
+
 def paths(fields: Mapping[str, Any]) -> tuple[str, ...]:
     """What a row has, beside the trainer's own columns, as the paths that `reference` takes."""
     nested = [(name, plain(fields.get(name))) for name in ("reward_model", "extra_info")]
@@ -204,6 +218,7 @@ class RolloutBatch:
     references: list[Any]
     groups: list[str] | None
     tokens: list[int]
+    others: list[dict[str, Any]]  # The fields of `plaudit.rollout.Others`.
     last: list[int]  # Where the last token of each response stands; -1, the end of the row, for an empty one.
     extras: list[dict[str, Any]]
 
@@ -243,6 +258,7 @@ def read_batch(
         tokens=[len(tokens) for tokens in filled],
         last=[tokens[-1] if tokens else -1 for tokens in filled],
         extras=[extra_of(fields, source) for fields in rows],
+        others=[others_of(fields) for fields in rows],
     )
 
 

@@ -12,6 +12,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use plaudit::plan::Plan;
 use plaudit::recipe::Recipe;
+use plaudit::rollout::field_names;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use task::{TASKS, Task};
@@ -101,10 +102,18 @@ fn checked(task: &Task, trainer: &Trainer) -> Result<(String, Plan), CliError> {
         (true, false) => GROUPS,
         (true, true) => WAITING_GROUPS,
     };
-    let rows: String = trainer.rows.iter().map(|line| format!("# {line}\n")).collect();
+    let rows: String =
+        trainer.rows.iter().map(|line| format!("# {}\n", line.replace("FIELDS", &names()))).collect();
     let text = format!("{}#\n{rows}{}{groups}", task.head(), task.keys());
     let plan = Recipe::from_yaml(&text)?.plan()?;
     Ok((text, plan))
+}
+
+/// The names of a rollout's fields, in words.
+fn names() -> String {
+    let names = field_names().filter(|name| !["responses", "extra"].contains(name));
+    let (last, others) = (names.clone().last().unwrap_or(""), names.clone().count() - 1);
+    format!("{} and {last}", names.take(others).collect::<Vec<_>>().join(", "))
 }
 
 /// The commands to try the recipe with, and the snippet for the trainer.

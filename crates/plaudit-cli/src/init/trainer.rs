@@ -9,7 +9,7 @@ pub(super) struct Trainer {
     pub(super) title: &'static str,
     /// The trainer in one line, for the help.
     pub(super) summary: &'static str,
-    /// Where the fields of a rollout come from, and what an invalid one gets: comments of the recipe.
+    /// Where the fields of a rollout come from (`FIELDS` stands for their names), and what an invalid one gets: comments of the recipe.
     pub(super) rows: &'static [&'static str],
     /// Whether it hands rollouts over one by one, so that groups wait for their members.
     pub(super) one_by_one: bool,
@@ -35,8 +35,8 @@ pub(super) const TRAINERS: &[Trainer] = &[
         title: "Python",
         summary: "A loop of your own, or files: the Python package and the command",
         rows: &[
-            "A rollout has the fields id, group, prompt, response, reference and tokens; every other field is `extra`. One that could",
-            "not be scored is NaN in Python and null in files, with the reason.",
+            "A rollout has the fields FIELDS;",
+            "every other field is `extra`. One that could not be scored is NaN in Python and null in files, with the reason.",
         ],
         one_by_one: false,
         page: "docs/guide/python.md",
@@ -83,8 +83,9 @@ pub(super) const TRAINERS: &[Trainer] = &[
         title: "Ray Data",
         summary: "Data sets of Ray Data, on all machines of a cluster",
         rows: &[
-            "Ray Data: the columns are id, group, prompt, response, reference, tokens and extra; other columns are `extra`, and `fields=`",
-            "names those of an existing data set. A rollout that could not be scored is null, with the reason.",
+            "Ray Data: the columns are FIELDS;",
+            "other columns are `extra`, and `fields=` names those of an existing data set. A rollout that could not be scored is null, with",
+            "the reason.",
         ],
         one_by_one: false,
         page: "docs/guide/ray.md",
@@ -119,8 +120,8 @@ pub(super) const TRAINERS: &[Trainer] = &[
         title: "the service",
         summary: "Anything that speaks HTTP, by `plaudit serve`",
         rows: &[
-            "The service: a rollout has the fields id, group, prompt, response, reference and tokens; every other field is `extra`. One that",
-            "could not be scored has \"total\": null and the reason.",
+            "The service: a rollout has the fields FIELDS;",
+            "every other field is `extra`. One that could not be scored has \"total\": null and the reason.",
         ],
         one_by_one: true,
         page: "docs/guide/serve.md",

@@ -2,7 +2,6 @@
 
 use super::extract::{Caller, JsonBody};
 use super::names::Name;
-use super::score::RolloutLine;
 use crate::admission::AdmissionPermit;
 use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, ok};
@@ -16,7 +15,7 @@ use plaudit::input::{self, Fields};
 use plaudit::join::{Arrival, Joined};
 use plaudit::reason::Code;
 use plaudit::report::RowResult;
-use plaudit::rollout::Rollout;
+use plaudit::rollout::{Rollout, RolloutLine};
 use plaudit::statistics::Counts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

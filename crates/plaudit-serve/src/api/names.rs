@@ -2,9 +2,8 @@
 
 use plaudit::input;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, Error, Unexpected, Visitor};
-use serde::{Deserialize as Derive, Serialize};
-use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -52,24 +51,6 @@ impl JsonSchema for Name {
         json_schema!({
             "description": "Text, or a whole number, which is taken as its decimal text.",
             "anyOf": [{ "type": "string" }, { "type": "integer" }],
-        })
-    }
-}
-
-/// A reference: a text, a number or a truth, which is taken as text, a list of accepted answers, or an object.
-#[derive(Debug, Serialize, Derive)]
-pub(crate) struct Reference(Value);
-
-impl JsonSchema for Reference {
-    fn schema_name() -> Cow<'static, str> {
-        "Reference".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "Text; a number, true or false, which is taken as its text; a list of accepted answers, any of which is \
-                right; or an object or another list, for rewards that read one.",
-            "anyOf": [{ "type": "string" }, { "type": "number" }, { "type": "boolean" }, { "type": "array", "items": {} }, { "type": "object" }],
         })
     }
 }

@@ -1,7 +1,6 @@
 //! `POST /v1/score`: rollouts in, results out, in one request.
 
 use super::extract::{Caller, JsonBody, LARGE};
-use super::names::{Name, Reference};
 use crate::admission::AdmissionPermit;
 use crate::http::auth::{Principal, QuotaPermit};
 use crate::http::response::{ApiError, blocking, json_bytes};
@@ -16,12 +15,12 @@ use plaudit::error::RunError;
 use plaudit::exec::CancelToken;
 use plaudit::input::{self, Fields, InputError};
 use plaudit::report::{Report, RowResult};
-use plaudit::rollout::Rollout;
+use plaudit::rollout::{Rollout, RolloutLine};
 use plaudit::statistics::Statistics;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
@@ -47,27 +46,6 @@ pub(crate) struct ScoreRequest<'a> {
     #[serde(borrow)]
     #[schemars(with = "Vec<RolloutLine>")]
     pub(crate) rollouts: Vec<&'a RawValue>,
-}
-
-/// A rollout, or a group of them with `responses` in the place of `response`.
-#[derive(Debug, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct RolloutLine {
-    /// The caller's name for it; its place where nothing is said.
-    id: Option<Name>,
-    /// The group's name; where none is given, equal prompts make a group.
-    group: Option<Name>,
-    /// What the model was asked: text or chat messages.
-    prompt: Option<Value>,
-    /// What the model answered.
-    response: Option<String>,
-    /// What it answered, several times.
-    responses: Option<Vec<String>>,
-    /// The answer to compare with.
-    reference: Option<Reference>,
-    /// The length of the response in the model's own tokens.
-    tokens: Option<Value>,
-    /// Everything else that rewards may look at.
-    extra: Option<Map<String, Value>>,
 }
 
 /// What comes back.

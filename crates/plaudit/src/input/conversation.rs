@@ -3,7 +3,7 @@
 use super::masked::read_masked;
 use super::{InputError, guarded, kind};
 use crate::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
-use crate::rollout::{Prompt, Rollout};
+use crate::rollout::{Generation, Prompt, Rollout};
 use plaudit_code::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -22,8 +22,8 @@ pub struct ParsedResponse {
     pub text: String,
     /// The turns of a conversation.
     pub conversation: Option<Arc<Conversation>>,
-    /// Why the generation ended, where the wire form says it.
-    pub finish_reason: Option<FinishReason>,
+    /// How it was generated, as far as the wire form says it.
+    pub generation: Generation,
     /// The tools, where the wire form declares them.
     pub tools: Option<Arc<[Tool]>>,
     /// What came before the model's first turn, in a wire form that holds the prompt as well.
@@ -31,11 +31,11 @@ pub struct ParsedResponse {
 }
 
 impl ParsedResponse {
-    /// Puts the response into a rollout, and beside it what the rollout does not say itself.
+    /// Puts the response into a rollout with how it was generated, and beside it what the rollout does not say itself.
     pub fn fill(self, rollout: &mut Rollout<'_>) {
         rollout.response = Cow::Owned(self.text);
         rollout.conversation = self.conversation;
-        rollout.finish_reason = rollout.finish_reason.or(self.finish_reason);
+        rollout.generation = self.generation;
         rollout.tools = rollout.tools.take().or(self.tools);
         let prompt = self.prompt.filter(|messages| !messages.is_empty()).map(Prompt::Messages);
         rollout.prompt = rollout.prompt.take().or(prompt);
@@ -82,7 +82,7 @@ const FORMS: &[(&str, Form)] = &[
         let mut read = turns(list(value, path)?, path, table)?;
         let incomplete = response.get("incomplete_details").and_then(|details| details["reason"].as_str());
         let status = response.get("status").and_then(Value::as_str);
-        read.finish_reason = incomplete.or(status).map(FinishReason::from_word);
+        read.generation.finish_reason = incomplete.or(status).map(FinishReason::from_word);
         read.tools = response.get("tools").map(|tools| read_tools(tools, "tools")).transpose()?.flatten();
         Ok(read)
     }),
@@ -92,7 +92,8 @@ const FORMS: &[(&str, Form)] = &[
         };
         let message = choice.remove("message").unwrap_or(Value::Null);
         let mut read = turns(vec![message], &format!("{path}[0].message"), table)?;
-        read.finish_reason = choice.get("finish_reason").and_then(Value::as_str).map(FinishReason::from_word);
+        let reason = choice.get("finish_reason").and_then(Value::as_str);
+        read.generation.finish_reason = reason.map(FinishReason::from_word);
         Ok(read)
     }),
     ("messages", |value, _, path, table| turns(list(value, path)?, path, table)),
@@ -398,7 +399,8 @@ fn trace(
     read.prompt = Some(way[..first].iter().map(|at| nodes[*at]["message"].clone()).collect());
     let calls = trace.get("calls").and_then(Value::as_array);
     let call = calls.and_then(|calls| calls.iter().rfind(|call| call["node"].as_u64() == Some(last as u64)));
-    read.finish_reason = call.and_then(|call| call["finish_reason"].as_str()).map(FinishReason::from_word);
+    read.generation.finish_reason =
+        call.and_then(|call| call["finish_reason"].as_str()).map(FinishReason::from_word);
     read.tools = trace.get("tools").map(|tools| read_tools(tools, "tools")).transpose()?.flatten();
     Ok(read)
 }
@@ -486,9 +488,9 @@ mod tests {
         for other in [trl, responses.clone(), masked, trace.clone()] {
             assert_eq!(read(other).conversation, first.conversation);
         }
-        assert_eq!(read(responses).finish_reason, Some(FinishReason::Stop));
+        assert_eq!(read(responses).generation.finish_reason, Some(FinishReason::Stop));
         let trace = read(trace);
-        assert_eq!(trace.finish_reason, Some(FinishReason::Length));
+        assert_eq!(trace.generation.finish_reason, Some(FinishReason::Length));
         assert_eq!(trace.tools.unwrap()[0].name, "add");
         assert_eq!(trace.prompt, Some(vec![json!({"role": "user", "content": "1 + 2?"})]));
     }

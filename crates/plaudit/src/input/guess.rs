@@ -1,7 +1,7 @@
 //! Field guessing for a line without a response: likely prompt, response and reference by well-known names.
 
-use super::{FIELDS, Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
-use crate::rollout::REFERENCE_FIELDS;
+use super::{Fields, InputError, PROMPT, REFERENCE, RESPONSE, RESPONSES, path};
+use crate::rollout::{FIELDS, REFERENCE_FIELDS};
 use serde_json::{Map, Value};
 
 /// Where the response of other data sets stands, the likeliest first.
@@ -60,11 +60,15 @@ const LONGEST_SHOWN: usize = 40;
 
 /// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
 /// the map.
-pub(super) fn missing_response(map: &Map<String, Value>, fields: &Fields, taken: [bool; 11]) -> InputError {
+pub(super) fn missing_response(
+    map: &Map<String, Value>,
+    fields: &Fields,
+    taken: [bool; FIELDS.len()],
+) -> InputError {
     let found = fields.names.iter().zip(taken).filter(|(_, taken)| *taken).map(|(name, _)| &**name);
     let mut names: Vec<&str> = found.chain(map.keys().map(String::as_str)).collect();
     names.sort_unstable();
-    let wanted = [RESPONSE, RESPONSES].into_iter().find(|field| fields.names[*field] != FIELDS[*field]);
+    let wanted = [RESPONSE, RESPONSES].into_iter().find(|field| fields.names[*field] != FIELDS[*field].name);
     let wanted =
         wanted.map_or_else(String::new, |field| format!(": there is no field {:?}", fields.names[field]));
     let present = match names.as_slice() {

@@ -12,9 +12,9 @@ pub use conversation::{ParsedResponse, read_response, read_tools, tools_in};
 pub use guess::{likely_reference, other_names, some_names};
 pub use plaudit_code::exact;
 
-use crate::conversation::{Conversation, FinishReason};
+use crate::conversation::Conversation;
 use crate::reason::Code;
-use crate::rollout::{Prompt, Reference, Rollout};
+use crate::rollout::{FIELDS, Generation, Misfit, Prompt, Reference, Rollout, RolloutLine, place};
 use number::{count, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -72,32 +72,18 @@ impl std::error::Error for InputError {}
 /// `reward_model.ground_truth`, or with a number into a list: `messages.-1.content` is in the last message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fields {
-    names: [Cow<'static, str>; 11],
+    names: [Cow<'static, str>; FIELDS.len()],
     /// Whether a line with other fields is refused.
     strict: bool,
     /// What stands for the response of a line without one, where such lines are taken.
     stand_in: Option<&'static str>,
 }
 
-/// The fields of a rollout, in the order of [`Fields`].
-pub const FIELDS: [&str; 11] = [
-    "id",
-    "group",
-    "prompt",
-    "response",
-    "responses",
-    "reference",
-    "tokens",
-    "finish_reason",
-    "truncated",
-    "tools",
-    "extra",
-];
-
 impl Fields {
     /// The names of plaudit's own format.
     pub fn own() -> Self {
-        Self { names: FIELDS.map(Cow::Borrowed), strict: false, stand_in: None }
+        let names = std::array::from_fn(|at| Cow::Borrowed(FIELDS[at].name));
+        Self { names, strict: false, stand_in: None }
     }
 
     /// Refuses lines with fields that are neither known nor mapped, which are else kept as `extra`.
@@ -112,7 +98,7 @@ impl Fields {
 
     /// Reads a field from another name. Gives back whether there is such a field.
     pub fn map(&mut self, field: &str, name: &str) -> bool {
-        let place = FIELDS.iter().position(|known| *known == field);
+        let place = FIELDS.iter().position(|known| known.name == field);
         if let Some(at) = place {
             self.names[at] = Cow::Owned(name.to_owned());
         }
@@ -137,7 +123,7 @@ impl Fields {
     /// Whether a field other than `extra` is read from a column, or from inside it.
     pub fn reads(&self, column: &str) -> bool {
         let read = |name: &str| name == column || name.split('.').next() == Some(column);
-        self.names[..EXTRA].iter().any(|name| read(name))
+        self.names.iter().enumerate().any(|(field, name)| field != EXTRA && read(name))
     }
 
     /// Says whether what nothing took may stay.
@@ -152,13 +138,13 @@ impl Fields {
     }
 }
 
-const ID: usize = 0;
-const GROUP: usize = 1;
-const PROMPT: usize = 2;
-const RESPONSE: usize = 3;
-const RESPONSES: usize = 4;
-const REFERENCE: usize = 5;
-const EXTRA: usize = 10;
+const ID: usize = place("id");
+const GROUP: usize = place("group");
+const PROMPT: usize = place("prompt");
+const RESPONSE: usize = place("response");
+const RESPONSES: usize = place("responses");
+const REFERENCE: usize = place("reference");
+const EXTRA: usize = place("extra");
 
 /// What each rollout of a line has of its own.
 #[derive(Debug)]
@@ -166,7 +152,7 @@ struct LineMember {
     response: String,
     conversation: Option<Arc<Conversation>>,
     tokens: Option<u64>,
-    finish_reason: Option<FinishReason>,
+    generation: Generation,
 }
 
 impl LineMember {
@@ -231,7 +217,7 @@ impl Iterator for Rollouts {
         rollout.response = Cow::Owned(member.response);
         rollout.conversation = member.conversation;
         rollout.tokens = member.tokens;
-        rollout.finish_reason = member.finish_reason;
+        rollout.generation = member.generation;
         Some(rollout)
     }
 
@@ -286,17 +272,15 @@ fn read_object(
     fields: &Fields,
     line: Option<&str>,
 ) -> Result<Rollouts, InputError> {
-    let taken = std::array::from_fn(|field| fields.take(field, &mut map));
-    let found = taken.each_ref().map(Option::is_some);
-    let [id, group, prompt, response, responses, reference, tokens, finish_reason, truncated, tools, extra] =
-        taken;
+    let mut given = RolloutLine::read(|field| fields.take(field, &mut map));
+    let found = given.given();
     let literal = |field: usize| path::literal(line?, &fields.names[field]);
-    let id = id.map(|value| name("id", value, || literal(ID))).transpose()?;
-    let group = group.map(|value| name("group", value, || literal(GROUP))).transpose()?;
-    let prompt = prompt.map(read_prompt).transpose()?;
-    let reference = reference.and_then(|value| read_reference(value, || literal(REFERENCE)));
-    let mut tools = tools.map(|tools| read_tools(&tools, "tools")).transpose()?.flatten();
-    let (mut said, at) = match (response, responses) {
+    let id = given.id.take().map(|value| name("id", value, || literal(ID))).transpose()?;
+    let group = given.group.take().map(|value| name("group", value, || literal(GROUP))).transpose()?;
+    let prompt = given.prompt.take().map(read_prompt).transpose()?;
+    let reference = given.reference.take().and_then(|value| read_reference(value, || literal(REFERENCE)));
+    let mut tools = given.tools.take().map(|tools| read_tools(&tools, "tools")).transpose()?.flatten();
+    let (mut said, at) = match (given.response.take(), given.responses.take()) {
         (Some(response), None) => {
             (vec![read_response(response, &fields.names[RESPONSE], line.is_none())?], None)
         }
@@ -310,39 +294,56 @@ fn read_object(
         },
     };
     fields.check_rest(&map)?;
-    let one = at.is_none();
-    let tokens = each(tokens, said.len(), one, "tokens", |value| count("tokens", value))?;
-    let finish_reasons = each(finish_reason, said.len(), one, "finish_reason", finish_word)?;
-    let truncated = each(truncated, said.len(), one, "truncated", flag)?;
     // A wire form that holds the prompt and the tools as well fills in what the line does not say.
     let prompt = prompt.or_else(|| said[0].prompt.take().filter(|all| !all.is_empty()).map(Prompt::Messages));
     tools = tools.or_else(|| said[0].tools.take());
-    let members = said.into_iter().zip(tokens).zip(finish_reasons.into_iter().zip(truncated));
-    let members = members.map(|((said, tokens), (finish_reason, truncated))| {
-        let ParsedResponse { text, conversation, finish_reason: known, .. } = said;
-        let cut_off = truncated.map(|truncated| match truncated {
-            true => FinishReason::Length,
-            false => finish_reason.or(known).unwrap_or(FinishReason::Stop),
-        });
-        let finish_reason = cut_off.or(finish_reason).or(known);
-        LineMember { response: text, conversation, tokens, finish_reason }
-    });
-    let members: Vec<LineMember> = members.collect();
-    let extra = read_extra(extra, map)?;
+    let responses = read_members(&given, said, at.is_some())?.into_iter();
+    let extra = read_extra(given.extra.take(), map)?;
     let tools = tools.or_else(|| tools_in(&extra));
-    let shared = Rollout {
-        id: id.map(Cow::Owned),
-        group: group.map(Cow::Owned),
-        prompt,
-        response: Cow::Borrowed(""),
-        conversation: None,
-        finish_reason: None,
-        tools,
-        reference,
-        tokens: None,
-        extra,
+    let id = id.map(Cow::Owned);
+    let group = group.map(Cow::Owned);
+    let shared = Rollout { id, group, prompt, tools, reference, extra, ..Rollout::default() };
+    Ok(Rollouts { shared, responses, at })
+}
+
+/// What each response of a line has of its own. Of one response a field is its value, of several a list with one value each.
+fn read_members(
+    given: &RolloutLine,
+    said: Vec<ParsedResponse>,
+    many: bool,
+) -> Result<Vec<LineMember>, InputError> {
+    for field in Generation::FIELDS.into_iter().chain(["tokens"]).filter(|_| many) {
+        let fits = |value: &Value| value.as_array().is_some_and(|all| all.len() == said.len());
+        if !given.get(field).is_none_or(fits) {
+            let (code, what) = match field {
+                "tokens" => ("input.tokens", "count"),
+                _ => ("input.schema", "value"),
+            };
+            let message = format!("{field}: a list with one {what} a response is wanted");
+            return Err(InputError::new(code, message));
+        }
+    }
+    let member = |(at, said): (usize, ParsedResponse)| -> Result<LineMember, InputError> {
+        let own =
+            |field: &str| given.get(field).and_then(|value| if many { value.get(at) } else { Some(value) });
+        Ok(LineMember {
+            tokens: own("tokens").map(|value| count("tokens", value)).transpose()?,
+            generation: read_generation(own, said.generation)?,
+            response: said.text,
+            conversation: said.conversation,
+        })
     };
-    Ok(Rollouts { shared, responses: members.into_iter(), at })
+    said.into_iter().enumerate().map(member).collect()
+}
+
+/// How a response was generated, from the fields of its row and what its wire form says.
+pub fn read_generation<'v>(
+    field: impl Fn(&str) -> Option<&'v Value>,
+    known: Generation,
+) -> Result<Generation, InputError> {
+    Generation::read(&field, known).map_err(|Misfit { field: name, wanted: what }| {
+        wanted("input.schema", name, what, field(name).unwrap_or(&Value::Null))
+    })
 }
 
 fn read_responses(value: Value, table: bool) -> Result<Vec<ParsedResponse>, InputError> {
@@ -359,44 +360,6 @@ fn read_responses(value: Value, table: bool) -> Result<Vec<ParsedResponse>, Inpu
             let read = |(at, value)| read_response(value, &format!("responses[{at}]"), table);
             all.into_iter().enumerate().map(read).collect()
         }
-    }
-}
-
-/// What each response of a line has of a field: of one response its value, of several a list with one value each.
-fn each<T: Clone>(
-    value: Option<Value>,
-    responses: usize,
-    one: bool,
-    field: &str,
-    read: impl Fn(&Value) -> Result<T, InputError>,
-) -> Result<Vec<Option<T>>, InputError> {
-    match value {
-        None => Ok(vec![None; responses]),
-        Some(value) if one => Ok(vec![Some(read(&value)?)]),
-        Some(Value::Array(all)) if all.len() == responses => {
-            let known =
-                |value: &Value| (!value.is_null() || field == "tokens").then(|| read(value)).transpose();
-            all.iter().map(known).collect()
-        }
-        Some(_) => {
-            let code = if field == "tokens" { "input.tokens" } else { "input.schema" };
-            let what = if field == "tokens" { "count" } else { "value" };
-            Err(InputError::new(code, format!("{field}: a list with one {what} a response is wanted")))
-        }
-    }
-}
-
-fn finish_word(value: &Value) -> Result<FinishReason, InputError> {
-    match value {
-        Value::String(word) => Ok(FinishReason::from_word(word)),
-        other => Err(wanted("input.schema", "finish_reason", "text", other)),
-    }
-}
-
-fn flag(value: &Value) -> Result<bool, InputError> {
-    match value {
-        Value::Bool(flag) => Ok(*flag),
-        other => Err(wanted("input.schema", "truncated", "true or false", other)),
     }
 }
 

@@ -73,12 +73,12 @@ pub mod trl_think_format;
 pub mod truncated;
 pub mod turn_count;
 
-use crate::conversation::{FinishReason, Tool};
+use crate::conversation::Tool;
 use crate::input::likely_reference;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 pub use crate::reward::{ParamError, Properties, Range, Registration, ResourceCache, Reward};
-use crate::rollout::{Prompt, Rollout};
+use crate::rollout::{Generation, Prompt, Rollout};
 use crate::text::scope::Scope;
 use crate::text::tokens::Tokens;
 use crate::text::{Case, Text};
@@ -151,8 +151,8 @@ pub struct Sample<'s> {
     pub prompt: Option<&'s Prompt<'s>>,
     /// The length of the response in the model's own tokens.
     pub tokens: Option<u64>,
-    /// Why the generation ended, where that is known.
-    pub finish_reason: Option<FinishReason>,
+    /// How the response was generated.
+    pub generation: &'s Generation,
     /// The tools that the model was given, where they are declared.
     pub tools: Option<&'s [Tool]>,
     /// Everything else that the caller gave.
@@ -171,7 +171,7 @@ impl<'s> Sample<'s> {
             reference,
             prompt: rollout.prompt.as_ref(),
             tokens: rollout.tokens,
-            finish_reason: rollout.finish_reason,
+            generation: &rollout.generation,
             tools: rollout.tools.as_deref(),
             extra: &rollout.extra,
         }
@@ -365,6 +365,7 @@ impl<F: ?Sized> fmt::Debug for RuleFn<F> {
 mod tests {
     use super::test_util::{TestRollout, outcomes};
     use super::*;
+    use crate::conversation::FinishReason;
     use crate::outcome::Fact;
     use serde_json::json;
 
@@ -378,7 +379,7 @@ mod tests {
             turns: Some(json!([turn])),
             reference: Some("b"),
             tokens: Some(9),
-            finish_reason: Some(FinishReason::Stop),
+            generation: FinishReason::Stop.into(),
             tools: Some(json!([{"name": "f"}])),
             extra: extra.as_object().unwrap().clone(),
             ..TestRollout::default()

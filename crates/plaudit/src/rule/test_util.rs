@@ -1,10 +1,10 @@
 //! Test helpers for rules: load one from parameters as a recipe gives them, and score rollouts with it.
 
 use super::{ParamError, ResourceCache, Reward, Rule, Sample};
-use crate::conversation::{Conversation, FinishReason, Tool};
+use crate::conversation::{Conversation, Tool};
 use crate::input::{read_response, read_tools};
 use crate::outcome::Outcome;
-use crate::rollout::Prompt;
+use crate::rollout::{Generation, Prompt};
 use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
 use serde_json::{Map, Value};
@@ -29,7 +29,7 @@ pub(super) struct TestRollout<'r> {
     pub(super) response: &'r str,
     /// The messages of a response that is a conversation.
     pub(super) turns: Option<Value>,
-    pub(super) finish_reason: Option<FinishReason>,
+    pub(super) generation: Generation,
     /// Declarations of tools.
     pub(super) tools: Option<Value>,
     pub(super) reference: Option<&'r str>,
@@ -68,7 +68,7 @@ pub(super) fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome
             reference: reference.as_ref(),
             prompt: each.prompt.as_ref(),
             tokens: each.tokens,
-            finish_reason: each.finish_reason,
+            generation: &each.generation,
             tools: tools.as_deref(),
             extra: &each.extra,
         })

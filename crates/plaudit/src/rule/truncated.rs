@@ -54,7 +54,8 @@ impl Reward<Rule> for Truncated {
 
 impl Truncated {
     fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let reason = sample.finish_reason.ok_or_else(|| Outcome::skipped(Code::MissingFinishReason))?;
+        let reason =
+            sample.generation.finish_reason.ok_or_else(|| Outcome::skipped(Code::MissingFinishReason))?;
         let value = if reason == FinishReason::Length { self.value } else { 0.0 };
         Ok(Outcome::scored(value, Info::of([("finish_reason", Fact::Word(reason.as_str()))])))
     }
@@ -63,13 +64,15 @@ impl Truncated {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rollout::Generation;
     use crate::rule::test_util::{TestRollout, one, rejected};
     use serde_json::json;
 
     #[test]
     fn only_the_limit_on_length_cuts_off() {
         let ended = |finish_reason: Option<FinishReason>| {
-            one::<Truncated>(json!({"value": -0.5}), TestRollout { finish_reason, ..TestRollout::default() })
+            let generation = finish_reason.map_or_else(Generation::default, Generation::from);
+            one::<Truncated>(json!({"value": -0.5}), TestRollout { generation, ..TestRollout::default() })
         };
         assert_eq!(ended(Some(FinishReason::Length)).value(), Some(-0.5));
         for other in [FinishReason::Stop, FinishReason::ToolCalls, FinishReason::Other] {

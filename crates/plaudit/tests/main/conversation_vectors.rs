@@ -73,7 +73,7 @@ fn a_truncated_rollout_closes_its_gate() {
     let ended = |reason: Value| {
         let fields = json!({"response": [turn], "expected_calls": [call], "tools": [{"name": "f"}]});
         let mut rollout = rollout(&fields);
-        rollout.finish_reason = reason.as_str().map(FinishReason::from_word);
+        rollout.generation.finish_reason = reason.as_str().map(FinishReason::from_word);
         rollout
     };
     let rollouts = [json!("stop"), json!("length"), json!(null)].map(ended);

@@ -2,6 +2,7 @@
 
 use crate::timing::{cpu_time, scaled, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
+use plaudit::rollout::Generation;
 use plaudit::rule::reference_view::ReferenceView;
 use plaudit::rule::{self, RULES, Rule, Sample};
 use plaudit::text::Text;
@@ -521,12 +522,13 @@ fn no_conversation_makes_a_rule_slow() {
             let once = || {
                 let start = cpu_time();
                 let text = Text::of_conversation(conversation);
+                let generation = Generation::from(FinishReason::Length);
                 let sample = Sample {
                     text: &text,
                     reference: Some(&reference),
                     prompt: None,
                     tokens: Some(1000),
-                    finish_reason: Some(FinishReason::Length),
+                    generation: &generation,
                     tools: Some(&tools),
                     extra,
                 };
@@ -594,12 +596,13 @@ fn no_patch_makes_a_comparison_slow() {
 /// How long a rule works on a text of which nothing has been looked at yet.
 fn measure(scorer: &Rule, text: &str, reference: &ReferenceView<'_>, extra: &Map<String, Value>) -> Duration {
     let texts = [Text::new(text), Text::new(text)];
+    let generation = Generation::default();
     let sample = |text| Sample {
         text,
         reference: Some(reference),
         prompt: None,
         tokens: Some(1000),
-        finish_reason: None,
+        generation: &generation,
         tools: None,
         extra,
     };

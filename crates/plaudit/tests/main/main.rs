@@ -10,6 +10,7 @@ mod composition;
 mod conversation_vectors;
 mod engine;
 mod faults;
+mod fields;
 mod golden;
 mod hostile;
 mod invalid_causes;

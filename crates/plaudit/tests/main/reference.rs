@@ -4,19 +4,24 @@ use plaudit::reason::Code;
 use plaudit::recipe::{schema, shipped};
 use plaudit::registry::RewardEntry;
 use plaudit::reward::{Properties, object_of};
+use plaudit::rollout::{FIELDS, Field};
 use plaudit_instructions::{Family, Parameter, constraints};
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::path::Path;
 
 fn keep(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference").join(name);
+    keep_at(&format!("docs/reference/{name}"), text);
+}
+
+fn keep_at(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_else(|_| String::new());
-    assert!(kept == text, "docs/reference/{name} is out of date: run `make docs`");
+    assert!(kept == text, "{name} is out of date: run `make docs`");
 }
 
 #[test]
@@ -136,4 +141,68 @@ fn reference_of_recipes_is_current() {
         writeln!(page, "\n## {name}\n\n```yaml\n{}\n```", text.trim_end()).unwrap();
     }
     keep("recipes.md", &page);
+}
+
+/// The fields that `Engine.score` and its like name among their arguments; the others reach them as keyword arguments.
+const NAMED: [&str; 7] = ["id", "group", "prompt", "response", "reference", "tokens", "extra"];
+
+#[test]
+fn reference_of_python_fields_is_current() {
+    let fields = || FIELDS.iter().filter(|field| !field.column.is_empty());
+    let class = |page: &mut String, name: &str, base: &str, about: &str| {
+        write!(page, "\n\nclass {name}({base}, total=False):\n    \"\"\"{about}\"\"\"\n\n").unwrap();
+    };
+    let others = || fields().filter(|field| !NAMED.contains(&field.name));
+    let attribute = |page: &mut String, name: &str, kind: &str, field: &Field| {
+        writeln!(page, "    {name}: {kind} | None\n    \"\"\"{}\"\"\"", field.doc.trim()).unwrap();
+    };
+    let mut page = String::from(include_str!("python_fields.txt"));
+    page.push_str("FIELDS = {\n");
+    for field in fields() {
+        writeln!(page, "    \"{}\": \"{}\",", field.name, field.column).unwrap();
+    }
+    page.push_str(
+        "}\n\"\"\"The fields, each with the name of its column in the arguments of `Engine.score`.\"\"\"\n\n",
+    );
+    let names: Vec<String> = others().map(|field| format!("\"{}\"", field.name)).collect();
+    writeln!(page, "OTHERS = ({})", names.join(", ")).unwrap();
+    page.push_str("\"\"\"The fields that say more of a rollout than its texts, its length and its `extra`.\"\"\"\n\nEXAMPLES = {\n");
+    for field in fields() {
+        let quote = if field.example.contains('"') { '\'' } else { '"' };
+        writeln!(page, "    \"{}\": json.loads({quote}{}{quote}),", field.name, field.example).unwrap();
+    }
+    page.push_str("}\n\"\"\"A value of each field.\"\"\"\n");
+    class(&mut page, "Others", "TypedDict", "The fields of `OTHERS` of one rollout.");
+    others().for_each(|field| attribute(&mut page, field.name, field.python, field));
+    class(
+        &mut page,
+        "OtherColumns",
+        "TypedDict",
+        "The same fields of a batch, each with one entry a rollout.",
+    );
+    for field in others() {
+        attribute(&mut page, field.column, &format!("Sequence[{} | None] | Any", field.python), field);
+    }
+    class(
+        &mut page,
+        "Rollout",
+        "Others",
+        "A rollout as a dict, as `Service.score` takes it. Only `response` must be there.",
+    );
+    for field in fields().filter(|field| NAMED.contains(&field.name)) {
+        attribute(&mut page, field.name, field.python, field);
+    }
+    keep_at("python/plaudit/rollout.py", &page);
+}
+
+#[test]
+fn the_guide_has_every_field() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/files.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let missing: Vec<&str> = FIELDS
+        .iter()
+        .map(|field| field.name)
+        .filter(|name| !page.lines().any(|line| line.starts_with(&format!("| `{name}` |"))))
+        .collect();
+    assert!(missing.is_empty(), "the table of docs/guide/files.md lacks {missing:?}");
 }

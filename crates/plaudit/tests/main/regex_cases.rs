@@ -3,6 +3,7 @@
 
 use crate::golden::lines;
 use crate::timing::cpu_time;
+use plaudit::rollout::Generation;
 use plaudit::rule::{self, Rule, Sample};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
@@ -71,7 +72,7 @@ fn every_case_ends_as_written_and_in_time() {
                     reference: None,
                     prompt: None,
                     tokens: None,
-                    finish_reason: None,
+                    generation: &Generation::default(),
                     tools: None,
                     extra: &extra,
                 });
