@@ -18,23 +18,23 @@ pub enum Announces {
 /// A word that announces: the letters that it may begin with, of which one stands before its rest, and what may stand between it and
 /// its answer.
 #[derive(Debug)]
-struct Word {
+struct MarkWord {
     first: &'static str,
     rest: &'static str,
     announces: Announces,
     verbs: &'static [&'static str],
 }
 
-const fn word(first: &'static str, rest: &'static str, announces: Announces) -> Word {
-    Word { first, rest, announces, verbs: &VERBS }
+const fn word(first: &'static str, rest: &'static str, announces: Announces) -> MarkWord {
+    MarkWord { first, rest, announces, verbs: &VERBS }
 }
 
-const fn foreign(first: &'static str, rest: &'static str, verbs: &'static [&'static str]) -> Word {
-    Word { first, rest, announces: Announces::Answer, verbs }
+const fn foreign(first: &'static str, rest: &'static str, verbs: &'static [&'static str]) -> MarkWord {
+    MarkWord { first, rest, announces: Announces::Answer, verbs }
 }
 
 /// The words in English and Chinese.
-const WORDS: [Word; 7] = [
+const WORDS: [MarkWord; 7] = [
     word("aA", "nswer", Announces::Answer),
     word("A", "NSWER", Announces::Answer),
     word("", "答案", Announces::Answer),
@@ -45,7 +45,7 @@ const WORDS: [Word; 7] = [
 ];
 
 /// "The answer" in other languages, in which models are asked to think and answer. They count at the end of a text.
-const FOREIGN: [Word; 20] = [
+const FOREIGN: [MarkWord; 20] = [
     foreign("rR", "espuesta", &[":", "=", " es", " son"]),
     foreign("rR", "esposta", &[":", "=", " é", " são"]),
     foreign("rR", "isposta", &[":", "=", " è", " sono"]),
@@ -193,7 +193,7 @@ fn is_denied_abroad(text: &str) -> bool {
 #[derive(Debug)]
 pub struct Marks<'t> {
     text: &'t str,
-    places: Vec<(usize, usize, &'static Word)>,
+    places: Vec<(usize, usize, &'static MarkWord)>,
 }
 
 impl<'t> Marks<'t> {
@@ -214,7 +214,7 @@ impl<'t> Marks<'t> {
     }
 
     /// Whether a place is the rest of a word of its own, as the "nswer" of "answer".
-    fn is_word(&self, at: usize, word: &Word) -> bool {
+    fn is_word(&self, at: usize, word: &MarkWord) -> bool {
         let mut letters = self.text[..at].chars().rev();
         word.first.is_empty()
             || letters.next().is_some_and(|first| word.first.contains(first))

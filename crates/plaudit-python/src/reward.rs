@@ -1,6 +1,6 @@
 //! One reward used by itself, aggregation of comparisons, and the lists of rewards and recipes.
 
-use crate::batch::{self, Batch, Columns, Fields};
+use crate::batch::{self, Batch, Fields};
 use crate::custom::{Function, kinds};
 use crate::engine::interruptible;
 use crate::error::{self, ReadError};
@@ -78,7 +78,7 @@ impl PyReward {
     }
 
     /// Scores a batch, one result a response.
-    fn score_many<'py>(&self, py: Python<'py>, columns: Columns<'py>) -> PyResult<Vec<Scored<'py>>> {
+    fn score_many<'py>(&self, py: Python<'py>, columns: Fields<'py>) -> PyResult<Vec<Scored<'py>>> {
         let batch = Batch::read(&columns)?;
         let (engine, cancel) = (Arc::clone(&self.engine), CancelToken::default());
         let options = ScoreOptions { cancel: Some(cancel.clone()), ..ScoreOptions::default() };

@@ -357,7 +357,9 @@ mod tests {
     fn a_list_of_letters_is_no_answer() {
         for (response, word) in [
             ("【答案】A、B <eoa>", "ambiguous"),
-            ("【答案】A. ①② B. ①③ C. ②④ D. ③④ <eoa>", "ambiguous"),
+            ("【答案】A、B、C、D <eoa>", "ambiguous"),
+            ("Answer: A. Red B. Blue C. Green", "ambiguous"),
+            ("Answer: A. Blue is cold. B. is wrong, C. is wrong.", "equal"),
             ("【答案】A <eoa>", "equal"),
             ("Fill \\boxed ~{\\textasciitilde} in.\nWe choose option A. #### A", "equal"),
         ] {
@@ -411,7 +413,7 @@ mod tests {
             (Some("A"), pattern(json!(3)), "input.options"),
             (Some("A"), json!({"options": ["x"], "template_metadata": "Answer"}), "input.options"),
             (None, json!({"options": ["x"], "expected_answer": ["A"]}), "input.options"),
-            (Some("1"), json!({"options": ["x", "y"]}), "input.options"),
+            (Some("2"), json!({"options": ["x", "y"]}), "input.options"),
         ] {
             let outcome = ask(json!({}), "\\boxed{A}", reference, extra.clone());
             assert_eq!((outcome.value(), why(&outcome).as_str()), (None, word), "{reference:?} {extra}");

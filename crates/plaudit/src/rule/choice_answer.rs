@@ -133,12 +133,12 @@ fn letter(char: char) -> Option<char> {
 /// Words that may follow a letter that is meant as an answer.
 const AFTER: &str = "is isn't was are because since as and or but not nor so for which that with can can't cannot does \
     doesn't has would seems looks appears by due given then also only must should will fails rather \
-    instead over oder und ou et o y e oppure atau veya ist es est é è ya porque weil car";
+    instead over oder und ou et o y e oppure atau veya или либо и ist es est é è ya porque weil car";
 /// Words that may stand before a letter that is meant as an answer.
 const BEFORE: &str = "option choice answer letter is be it's select choose pick chose selected so thus therefore hence \
     then or and but not nor both to with either neither than of for as was are isn't say just only \
     probably likely definitely clearly except never maybe perhaps possibly alternatively oder und ou et o y e oppure atau \
-    veya opción opção option opzione letra lettera lettre buchstabe la el die der das nicht kein bukan";
+    veya opción opção option opzione letra lettera lettre buchstabe la el die der das nicht kein bukan или либо и";
 /// Words between a denial and what it denies.
 const FILLING: &str = "option choice answer letter the be is it to choose pick select";
 /// Words that deny what follows them.
@@ -352,7 +352,8 @@ impl ChoiceReader<'_> {
             is_corrected(rest)
                 && self.mentions(rest).iter().any(|other| other.letter != letter && !other.denied)
         };
-        if self.is_text_of_another(rest, letter) || self.lists_another(rest, letter) || is_corrected() {
+        let is_list = self.lists_another(rest, letter) || lists_all(rest, letter);
+        if is_list || self.is_text_of_another(rest, letter) || is_corrected() {
             Chosen::Ambiguous
         } else {
             Chosen::Letter(letter)
@@ -374,9 +375,10 @@ impl ChoiceReader<'_> {
         let own = self.options.text(letter).trim_start_matches(is_mark);
         let behind = text.strip_prefix(own).filter(|_| !own.is_empty()).unwrap_or(&text);
         let separated =
-            behind.trim_start_matches(|char: char| is_mark(char) || "/|&+、和与或及".contains(char));
+            behind.trim_start_matches(|char: char| is_mark(char) || "/|&+–—、和与或及".contains(char));
         let (word, next) = separated.split_once(' ').unwrap_or((separated, ""));
-        let next = if is_one_of(word, "or and") { next } else { separated };
+        let next =
+            if is_one_of(word, "or and") || (!word.is_empty() && is_joint(word)) { next } else { separated };
         let end = next.find([',', ';', '/', '|', '&', '、', '和', '与', '或', '及']).unwrap_or(next.len());
         let piece = next[..end].trim_matches(is_mark);
         let mut chars = piece.chars();
@@ -627,6 +629,25 @@ fn without_copula(payload: &str) -> &str {
     bare.map(|bare| bare.trim_end_matches(is_mark))
         .find(|bare| single(bare.trim_matches(is_mark)).is_some_and(|letter| letter.is_ascii_uppercase()))
         .unwrap_or(payload)
+}
+
+/// Whether two more options stand behind an option, each with its letter and a mark, and none of them is denied: the question again.
+fn lists_all(rest: &str, letter: char) -> bool {
+    let mut wanted = letter;
+    let mut found = 0;
+    let mut word_begins = false;
+    let mut chars = rest.chars().peekable();
+    while let Some(char) = chars.next() {
+        if word_begins
+            && u32::from(char) == u32::from(wanted) + 1
+            && chars.peek().is_some_and(|mark| ".):、．".contains(*mark))
+        {
+            (wanted, found) = (char, found + 1);
+        }
+        word_begins = is_space(char) || "(,;，；".contains(char);
+    }
+    let denied = |word: &str| is_one_of(word, DENYING) || is_one_of(word, REFUSING);
+    found > 1 && !rest.split(|char: char| is_space(char) || ",.;:!?".contains(char)).any(denied)
 }
 
 /// Whether a payload without an answer says that there is none.

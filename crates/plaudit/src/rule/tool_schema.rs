@@ -96,7 +96,11 @@ fn with_required(mut schema: Value) -> Result<Value, UnknownType> {
 
 /// The schema of arguments that are a list of objects with a name each.
 fn by_name(arguments: &[Value]) -> Value {
-    let named = |argument: &Value| Some((argument["name"].as_str()?.to_owned(), argument.clone()));
+    let named = |argument: &Value| {
+        let mut schema = argument.clone();
+        let name = schema.as_object_mut()?.remove("name")?;
+        Some((name.as_str()?.to_owned(), schema))
+    };
     let properties: Map<String, Value> = arguments.iter().filter_map(named).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
