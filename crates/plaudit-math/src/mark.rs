@@ -308,7 +308,7 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
 
 /// Whether what stands between two letters only lists them.
 pub fn is_joint(gap: &str) -> bool {
-    let signs = |c: char| c.is_whitespace() || "()[]{}<>*_`$\"“”‘’,;:.!?，。；：、（）【】/|&+".contains(c);
+    let signs = |c: char| c.is_whitespace() || "()[]{}<>*_`$\"“”‘’,;:.!?，。；：、（）【】/|&+–—".contains(c);
     let inner = gap.trim_matches(signs);
     let inner = inner.strip_suffix("option").unwrap_or(inner).trim_matches(signs);
     JOINTS.iter().any(|joint| inner.eq_ignore_ascii_case(joint))

@@ -95,13 +95,11 @@ fn names_and_references_may_be_numbers() {
     // The description says the same.
     let described = service.get("/openapi.json").json();
     let schemas = &described["components"]["schemas"];
-    for (field, name, number) in
-        [("id", "Name", "integer"), ("group", "Name", "integer"), ("reference", "Reference", "number")]
-    {
-        let shape = &schemas["RolloutLine"]["properties"][field];
-        assert!(shape.to_string().contains(&format!("#/components/schemas/{name}")), "{shape}");
-        let types = [0, 1].map(|at| schemas[name]["anyOf"][at]["type"].as_str().unwrap());
-        assert_eq!(types, ["string", number]);
+    for (field, number) in [("id", "integer"), ("group", "integer"), ("reference", "number")] {
+        let shape = schemas["RolloutLine"]["properties"][field].to_string();
+        for wanted in ["string", number] {
+            assert!(shape.contains(&format!("\"type\":\"{wanted}\"")), "{field}: {shape}");
+        }
     }
 }
 
