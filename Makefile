@@ -46,7 +46,7 @@ lint-scripts:
 	$(DEV)/ruff format --check python
 	$(DEV)/ruff check python
 	$(DEV)/ruff check --select F,E9 bench docs examples .ci
-	if command -v npm > /dev/null; then cd $(WEB)/tests && npm ci --silent --no-audit --no-fund && npx oxlint -c oxlint.json ..; fi
+	$(DEV)/oxlint -c $(WEB)/tests/oxlint.json $(WEB)
 
 # Workflows, image, compose file, manifests, citation and versions by their linters and schemas, and the Grafana board against the
 # live service. PLAUDIT_BIN can name a command that is built already.
