@@ -116,17 +116,16 @@ class SingleReward:
             >>> [each.value for each in plaudit.reward("math").score_many(["4", "5"], references=["4", "4"])]
             [1.0, 0.0]
         """
-        columns = (
-            prompts,
-            responses,
-            references,
-            groups,
-            tokens,
-            extras,
-            None,
-            finish_reasons,
-            tools,
-        )
+        columns = {
+            "prompt": prompts,
+            "response": responses,
+            "reference": references,
+            "group": groups,
+            "tokens": tokens,
+            "extra": extras,
+            "finish_reason": finish_reasons,
+            "tools": tools,
+        }
         scored = self._inner.score_many(columns)
         return [
             Result(value, outcome, reason, info=info, correct=correct)
