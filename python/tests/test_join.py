@@ -272,7 +272,7 @@ def test_a_completion_queue_wakes_once():
     queue = join._completion_queue(woken.release)
     for group in range(3):
         for at, text in enumerate(responses(group)):
-            queue.submit(10 * group + at, f"g{group}", 4, str(at), (None, text, None, None, None, None, None))
+            queue.submit(10 * group + at, f"g{group}", 4, str(at), {"response": text})
     assert woken.acquire(timeout=60)
     while join.status["waiting"]:
         time.sleep(0.001)
@@ -284,7 +284,7 @@ def test_a_completion_queue_wakes_once():
     assert totals == {10 * group + at: whole(group)[at] for group in range(3) for at in range(4)}
     assert queue.take() == []
     with pytest.raises(TypeError):
-        queue.submit(99, "g", 1, None, (None, None, None, None, None, None, None))  # type: ignore[arg-type]
+        queue.submit(99, "g", 1, None, {})
     # After all was taken, the next one wakes anew.
-    queue.submit(99, "h", 1, None, (None, "a", None, None, {"x": 1}, None, None))
+    queue.submit(99, "h", 1, None, {"response": "a", "extra": {"x": 1}})
     assert woken.acquire(timeout=60) and [number for number, _ in queue.take()] == [99]
