@@ -240,11 +240,11 @@ impl Batch {
     }
 }
 
+/// A column by its name.
+type NamedColumn = (&'static str, Vec<Option<Value>>);
+
 /// The fields of [`Generation`] in the columns of a batch, each value as it fits.
-fn generations(
-    columns: &Fields<'_>,
-    unreadable: &mut Unreadable,
-) -> PyResult<Vec<(&'static str, Vec<Option<Value>>)>> {
+fn generations(columns: &Fields<'_>, unreadable: &mut Unreadable) -> PyResult<Vec<NamedColumn>> {
     let mut found = Vec::new();
     for name in Generation::FIELDS {
         let mut given = columns.get(name)?;

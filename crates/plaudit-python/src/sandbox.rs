@@ -150,13 +150,13 @@ fn run(runner: &ProgramRunner, program: &str, input: &str) -> Ran {
         Exit::Signal(signal) => (None, Some(signal)),
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let why = match (failed, signal, code) {
-        (None, _, _) => String::new(),
-        (Some(Verdict::Time), _, _) => "it took more than its time".to_owned(),
-        (Some(Verdict::Memory), _, _) => "it took more than its memory".to_owned(),
-        (Some(Verdict::Output), _, _) => "it wrote more than it may".to_owned(),
-        (_, Some(signal), _) => format!("it ended by signal {signal}"),
-        (_, _, code) => format!("it ended with exit code {}", code.unwrap_or_default()),
+    let why = match (failed, done.exit) {
+        (None, _) => String::new(),
+        (Some(Verdict::Time), _) => "it took more than its time".to_owned(),
+        (Some(Verdict::Memory), _) => "it took more than its memory".to_owned(),
+        (Some(Verdict::Output), _) => "it wrote more than it may".to_owned(),
+        (_, Exit::Signal(signal)) => format!("it ended by signal {signal}"),
+        (_, Exit::Code(code)) => format!("it ended with exit code {code}"),
     };
     let (stdout, stderr) = (text(&done.stdout), text(&done.stderr));
     let outcome = failed.map_or("finished", Verdict::name);

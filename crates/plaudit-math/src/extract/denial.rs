@@ -288,14 +288,22 @@ fn is_denied_after(text: &str, at: usize) -> bool {
             verb = true;
         } else if verb && (is_wrong(word) || is_rejected(word)) {
             return !negated;
-        } else if word == "fails" && !negated || verb && negated && matches!(word, "work" | "satisfy") {
-            return true;
-        } else if verb
-            && negated
-            && matches!(
-                word,
-                "right" | "correct" | "true" | "valid" | "answer" | "solution" | "possible" | "it"
-            )
+        } else if word == "fails" && !negated
+            || verb
+                && negated
+                && matches!(
+                    word,
+                    "right"
+                        | "correct"
+                        | "true"
+                        | "valid"
+                        | "answer"
+                        | "solution"
+                        | "possible"
+                        | "it"
+                        | "work"
+                        | "satisfy"
+                )
         {
             return true;
         } else if !matches!(
