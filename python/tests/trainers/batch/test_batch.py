@@ -388,7 +388,9 @@ def test_log_says_what_invalid_rollouts_get(caplog):
             "1 of 2 rollouts are invalid and get the mean of their valid siblings where they have any:",
         ),
     ):
-        rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [0, 0], [{}, {}])
+        rows = RolloutBatch(
+            ["p"] * 2, ["p"] * 2, ["a"] * 2, references, None, [1, 1], [{}, {}], [0, 0], [{}, {}]
+        )
         manager._log(rows, manager.score_batch(rows.prompts, rows.responses, references))
         assert instead in caplog.text and "input.missing_reference" in caplog.text
         caplog.clear()
@@ -400,6 +402,8 @@ def test_judge_that_is_down_is_logged_with_its_address(caplog):
     manager = PlauditBatchRewardManager(
         recipe={"components": {"taste": principle}, "judges": {"main": judge}}
     )
-    rows = RolloutBatch(["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [0, 0], [{}, {}])
+    rows = RolloutBatch(
+        ["p"] * 2, ["p"] * 2, ["a", "b"], [None] * 2, None, [1, 1], [{}, {}], [0, 0], [{}, {}]
+    )
     manager._log(rows, manager.score_batch(rows.prompts, rows.responses))
     assert "(taste): " in caplog.text and "http://127.0.0.1:9/v1" in caplog.text
