@@ -116,16 +116,15 @@ impl BatchSender {
         sent.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
         // It fails only where the process has chosen a provider already, which then serves as well.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = Client::builder()
+        let builder = Client::builder()
             .default_headers(sent)
             .user_agent(concat!("plaudit/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
             .no_proxy()
             .timeout(*timeout);
-        if url.starts_with("http://") {
-            // A machine without certificates can still export to a collector of its own.
-            builder = builder.tls_certs_only([]);
-        }
+        // A machine without certificates can still export to a collector of its own.
+        #[cfg(feature = "tls")]
+        let builder = if url.starts_with("http://") { builder.tls_certs_only([]) } else { builder };
         let client = builder.build().map_err(|error| error.to_string())?;
         let (url, resource, counts) = (url.clone(), resource.clone(), Arc::clone(counts));
         Ok(Self { client, url, resource, counts, logged: None })

@@ -73,6 +73,7 @@ pub(crate) mod task {
     pub(crate) struct CodeSample<'s> {
         pub(crate) text: &'s Text<'s>,
         pub(crate) reference: Option<&'s str>,
+        pub(crate) found: Option<&'s str>,
         pub(crate) extra: &'s Map<String, Value>,
         pub(crate) prompt: &'s str,
     }
