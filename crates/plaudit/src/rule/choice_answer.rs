@@ -181,7 +181,9 @@ impl ChoiceReader<'_> {
         // The last line that is not blank, of those below the one that is looked at.
         let (mut below, mut labels) = ("", 0);
         for line in text.rsplit('\n') {
-            for at in labels_of(line, phrases, below.is_empty()) {
+            // Too short for any mark; a megabyte may have as many lines.
+            let labels_here = (line.len() > 2).then(|| labels_of(line, phrases, below.is_empty()));
+            for at in labels_here.into_iter().flatten() {
                 let rest = &line[at..];
                 let payload = first(if rest.trim_matches(is_mark).is_empty() { below } else { rest }, LINE);
                 let found = self.payload(payload);
