@@ -359,6 +359,7 @@ mod tests {
             ("【答案】A、B <eoa>", "ambiguous"),
             ("【答案】A、B、C、D <eoa>", "ambiguous"),
             ("Answer: A. Red B. Blue C. Green", "ambiguous"),
+            ("【答案】A. ①② B. ①③ C. ②④ D. ③④ <eoa>", "ambiguous"),
             ("Answer: A. Blue is cold. B. is wrong, C. is wrong.", "equal"),
             ("【答案】A <eoa>", "equal"),
             ("Fill \\boxed ~{\\textasciitilde} in.\nWe choose option A. #### A", "equal"),

@@ -408,6 +408,9 @@ impl ChoiceReader<'_> {
         }
         let mut affirmed = mentions.iter().filter(|mention| !mention.denied);
         let Some(first) = affirmed.next() else { return Chosen::Nothing };
+        if lists_all(&text[first.span.1..], first.letter) {
+            return Chosen::Ambiguous;
+        }
         let alone = mentions.len() == 1;
         if alone && self.texts {
             let around = [&text[..first.span.0], &text[first.span.1..]].concat();
