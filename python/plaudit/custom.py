@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
 import logging
@@ -156,6 +155,8 @@ class _Call:
         given: list[Any] = [_late(timeout)] * len(calls)
 
         def together() -> None:
+            import asyncio  # Later, because it takes as long as the package.
+
             with asking(judges, timeout):
                 asyncio.run(self._all(calls, parameters, timeout, given))
 
@@ -178,6 +179,7 @@ class _Call:
         self, calls: list[list[Any]], parameters: dict[str, Any], timeout: float, given: list[Any]
     ) -> None:
         """Replaces the late answers by those that come in time."""
+        import asyncio  # Later, because it takes as long as the package.
 
         async def answer(at: int, columns: list[Any]) -> None:
             wanted = self._wanted(columns)
@@ -206,6 +208,8 @@ class _Call:
             with asking(judges, timeout):
                 answer = self.function(*columns, **parameters)
                 if inspect.isawaitable(answer):
+                    import asyncio  # Later, because it takes as long as the package.
+
                     answer = asyncio.run(asyncio.wait_for(answer, timeout))
             return self._checked(wanted, answer)
         except Exception as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 import logging
@@ -147,6 +146,8 @@ class Engine:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        import asyncio  # Later, because it takes as long as the package.
+
         await asyncio.to_thread(self.close)
 
     def close(self) -> None:
@@ -531,6 +532,8 @@ def _columns(
 
 async def awaited(start: Callable[[Callable[[Any, BaseException | None], None]], Any]) -> Any:
     """Awaits a call that reports its end to a callback on another thread. Cancelling cancels the call."""
+    import asyncio  # Later, because it takes as long as the package.
+
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
 

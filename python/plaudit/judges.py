@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import time
@@ -170,6 +169,8 @@ class Judge:
         Example:
             >>> await plaudit.judge("main").aask_many(responses, choices=["yes", "no"])
         """
+        import asyncio  # Later, because it takes as long as the package.
+
         return _answers(await asyncio.wrap_future(self._start(questions, choices, schema)), schema)
 
     def _start(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import collections
 import inspect
 import threading
@@ -72,6 +71,8 @@ def run(
 
 
 def _result(call: Callable[[], Any], timeout: float) -> Any:
+    import asyncio  # Later, because it takes as long as the package.
+
     try:
         result = call()
         return asyncio.run(asyncio.wait_for(result, timeout)) if inspect.isawaitable(result) else result
