@@ -164,7 +164,8 @@ impl Mark {
         };
         let verbs = self.verbs.iter().filter_map(|verb| {
             let at = rest.match_indices(verb).map(|(at, _)| at).find(|at| ends(verb, *at))?;
-            Some((at, at + verb.len()))
+            let answer = rest[at + verb.len()..].trim_start_matches([' ', ':', '：', '=']);
+            Some((at, rest.len() - answer.len()))
         });
         // Without a verb the letter of an option must follow at once.
         let bare = rest.trim_start_matches(|c: char| " *_`\"'([{".contains(c));
