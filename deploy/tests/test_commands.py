@@ -115,7 +115,7 @@ def test_tokens_of_compose_are_made_once(tmp_path):
         tmp_path / "tokens.json",
     ]
     with Server("serve", *arguments) as service:
-        assert "plaudit_up_seconds" in service.get("/metrics", token)
+        assert "plaudit_uptime_seconds" in service.get("/metrics", token)
 
 
 def test_prometheus_of_compose_scrapes_with_that_token():

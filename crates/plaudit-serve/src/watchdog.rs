@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(60);
 pub(crate) struct Watchdog {
     items: Mutex<BTreeMap<u64, WatchedItem>>,
     next: AtomicU64,
-    stuck: AtomicUsize,
+    stalled: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) struct WatchGuard<'w> {
 
 impl Watchdog {
     pub(crate) fn new() -> Self {
-        Self { items: Mutex::new(BTreeMap::new()), next: AtomicU64::new(0), stuck: AtomicUsize::new(0) }
+        Self { items: Mutex::new(BTreeMap::new()), next: AtomicU64::new(0), stalled: AtomicUsize::new(0) }
     }
 
     /// Watches something until the guard is dropped.
@@ -63,8 +63,8 @@ impl Watchdog {
     }
 
     /// How many have been under way for over a minute without progress.
-    pub(crate) fn stuck(&self) -> usize {
-        self.stuck.load(Ordering::Relaxed)
+    pub(crate) fn stalled(&self) -> usize {
+        self.stalled.load(Ordering::Relaxed)
     }
 
     /// Logs what has been under way for long: one line for each kind and run, with the oldest item.
@@ -77,13 +77,13 @@ impl Watchdog {
     fn long(&self, now: Instant) -> Vec<LongWait> {
         let mut items = lock(&self.items);
         let mut found: Vec<LongWait> = Vec::new();
-        let mut stuck = 0;
+        let mut stalled = 0;
         for item in items.values_mut() {
             let waited = now.saturating_duration_since(item.since);
             if waited < LONG {
                 continue;
             }
-            stuck += 1;
+            stalled += 1;
             let news = now.saturating_duration_since(item.logged) >= LONG;
             if news {
                 item.logged = now;
@@ -106,7 +106,7 @@ impl Watchdog {
                 }),
             }
         }
-        self.stuck.store(stuck, Ordering::Relaxed);
+        self.stalled.store(stalled, Ordering::Relaxed);
         found.retain(|long| long.news);
         found
     }
@@ -151,10 +151,10 @@ mod tests {
         assert_eq!(waits.len(), 1);
         assert_eq!((waits[0].what, &*waits[0].which, waits[0].alike), ("its group", "g1", 2));
         assert!(watch.long(now + Duration::from_secs(90)).is_empty(), "just logged");
-        assert_eq!(watch.stuck(), 2);
+        assert_eq!(watch.stalled(), 2);
         drop((first, second));
         assert!(watch.long(now + Duration::from_secs(200)).is_empty());
-        assert_eq!(watch.stuck(), 0);
+        assert_eq!(watch.stalled(), 0);
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(20));
         first.renew();
         let waits = watch.long(began + LONG);
-        assert_eq!((waits.len(), &*waits[0].which, watch.stuck()), (1, "b", 1));
+        assert_eq!((waits.len(), &*waits[0].which, watch.stalled()), (1, "b", 1));
         still.awaits("room");
         let waits = watch.long(began + LONG * 3);
         assert_eq!(waits.iter().map(|long| long.what).collect::<Vec<_>>(), ["its judges", "room"]);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) struct StatusReply {
     version: &'static str,
     /// For how many seconds it has been up.
-    up: f64,
+    uptime_seconds: f64,
     /// How many rollouts are being scored, and how many may be.
     rollouts: usize,
     limit: usize,
@@ -26,8 +26,8 @@ pub(crate) struct StatusReply {
     runs: usize,
     /// How many jobs there are, by how far they are.
     jobs: BTreeMap<&'static str, usize>,
-    /// How many requests have not moved for long.
-    stuck: usize,
+    /// How many tasks have made no progress for over a minute.
+    stalled_tasks: usize,
     /// Whether it is about to end.
     draining: bool,
 }
@@ -57,12 +57,12 @@ struct Warning {
 pub(crate) async fn status(State(app): State<Arc<AppState>>) -> Response {
     ok(&StatusReply {
         version: env!("CARGO_PKG_VERSION"),
-        up: app.started.elapsed().as_secs_f64(),
+        uptime_seconds: app.started.elapsed().as_secs_f64(),
         rollouts: app.admission.admitted(),
         limit: app.limits.rollouts,
         runs: app.runs.live_count(),
         jobs: app.jobs.counts().into_iter().collect(),
-        stuck: app.watchdog.stuck(),
+        stalled_tasks: app.watchdog.stalled(),
         draining: app.is_draining(),
     })
 }

@@ -58,7 +58,7 @@ impl Metrics {
                 &["recipe", "code"],
             )?,
             rejected_connections: IntCounter::new(
-                "plaudit_turned_away_total",
+                "plaudit_connections_rejected_total",
                 "Connections for which there was no room.",
             )?,
         };
@@ -175,12 +175,16 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
     let texts = "Bytes of rollouts that are being scored or wait for their groups.";
     for (name, help, value) in [
         ("plaudit_connections", "Connections that are open.", app.connections.open()),
-        ("plaudit_rollouts_inside", "Rollouts that are being scored.", app.admission.admitted()),
+        ("plaudit_rollouts_in_flight", "Rollouts that are being scored.", app.admission.admitted()),
         ("plaudit_body_bytes", "Bytes of requests that are held.", app.body_budget.held()),
         ("plaudit_rollouts_joining", "Rollouts that wait for their groups.", app.joining.admitted()),
         ("plaudit_text_bytes", texts, app.texts.admitted()),
         ("plaudit_runs_live", "Runs that are being scored for.", app.runs.live_count()),
-        ("plaudit_stuck", "What has been under way for over a minute.", app.watchdog.stuck()),
+        (
+            "plaudit_stalled_tasks",
+            "Tasks that have made no progress for over a minute.",
+            app.watchdog.stalled(),
+        ),
     ] {
         snapshot.gauge(name, help, value as f64);
     }
@@ -193,7 +197,7 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
         snapshot.add("plaudit_spans_total", MetricType::COUNTER, help, spans.to_vec());
     }
     let up = app.started.elapsed().as_secs_f64();
-    snapshot.gauge("plaudit_up_seconds", "For how long the service has been up.", up);
+    snapshot.gauge("plaudit_uptime_seconds", "For how long the service has been up.", up);
 }
 
 fn judges(snapshot: &mut Snapshot, tallies: &[Tally]) {
