@@ -62,13 +62,13 @@ pub struct Limits {
     pub joining: usize,
     /// The most bytes of rollouts that are being scored or wait for their groups. One run may have three quarters of them.
     #[schemars(range(min = 1_048_576))]
-    pub texts: usize,
+    pub rollout_bytes: usize,
     /// The longest body of a request, in bytes.
     #[schemars(range(min = 1024, max = 1_073_741_824))]
-    pub body: u64,
-    /// The most bytes of bodies that are held at once.
+    pub request_bytes: u64,
+    /// The most bytes of bodies that are held at once, of all requests.
     #[schemars(range(min = 1024))]
-    pub bodies: usize,
+    pub total_request_bytes: usize,
     /// The most jobs that wait or run. One token may have three quarters of them.
     #[schemars(range(min = 1, max = 100_000))]
     pub jobs: usize,
@@ -88,9 +88,9 @@ impl Default for Limits {
             connections_per_peer: None,
             rollouts: 8192,
             joining: 65_536,
-            texts: 1 << 30,
-            body: 64 << 20,
-            bodies: 192 << 20,
+            rollout_bytes: 1 << 30,
+            request_bytes: 64 << 20,
+            total_request_bytes: 192 << 20,
             programs: None,
             jobs: 1000,
             runs: 256,
@@ -111,7 +111,7 @@ impl Limits {
 pub struct Keep {
     /// For how many days a run is kept after its last rollout.
     #[schemars(range(min = 1, max = 3650))]
-    pub days: u64,
+    pub run_days: u64,
     /// The most runs; the oldest of whoever has most go first.
     #[schemars(range(min = 1, max = 100_000))]
     pub runs: usize,
@@ -120,10 +120,10 @@ pub struct Keep {
     pub groups: usize,
     /// The most bytes of such groups of one run; the oldest go first.
     #[schemars(range(min = 65_536))]
-    pub bytes: u64,
+    pub group_bytes: u64,
     /// For how many hours the results of a job are kept after it ended.
     #[schemars(range(min = 1, max = 87_600))]
-    pub hours: u64,
+    pub job_hours: u64,
     /// The most bytes of jobs and their results; the oldest results of whoever has most go first, and no more jobs are taken while
     /// those that wait take all of it. The jobs of one token that wait may take three quarters.
     #[schemars(range(min = 65_536))]
@@ -132,7 +132,14 @@ pub struct Keep {
 
 impl Default for Keep {
     fn default() -> Self {
-        Self { days: 90, runs: 1000, groups: 24, bytes: 256 << 20, hours: 72, job_bytes: 16 << 30 }
+        Self {
+            run_days: 90,
+            runs: 1000,
+            groups: 24,
+            group_bytes: 256 << 20,
+            job_hours: 72,
+            job_bytes: 16 << 30,
+        }
     }
 }
 
@@ -166,10 +173,11 @@ impl Config {
         RecipeErrors::none(errors)?;
         let config: Self = serde_json::from_value(node.to_value())
             .map_err(|error| ServeError::Arguments(error.to_string()))?;
-        let Limits { body, bodies, .. } = config.limits;
-        if (bodies as u64) < body {
+        let Limits { request_bytes, total_request_bytes, .. } = config.limits;
+        if (total_request_bytes as u64) < request_bytes {
             let message = format!(
-                "limits.bodies is {bodies} and limits.body is {body}: bodies of that length could never be held"
+                "limits.total_request_bytes is {total_request_bytes} and limits.request_bytes is {request_bytes}: a body of that \
+                 length could never be held"
             );
             return Err(ServeError::Arguments(message));
         }
@@ -224,7 +232,9 @@ pub(crate) mod tests {
         assert_eq!(Config::parse("abort_after: never\n").unwrap().abort_after, AbortAfter::Never);
         assert_eq!(Config::parse("abort_after: 3\n").unwrap().abort_after, AbortAfter::Steps(3));
         assert!(Config::parse("abort_after: 0\n").is_err() && Config::parse("abort_after: no\n").is_err());
-        let never = Config::parse("limits: { body: 4096, bodies: 2048 }\n").unwrap_err().to_string();
-        assert!(never.contains("limits.bodies is 2048"), "{never}");
+        let never = Config::parse("limits: { request_bytes: 4096, total_request_bytes: 2048 }\n")
+            .unwrap_err()
+            .to_string();
+        assert!(never.contains("limits.total_request_bytes is 2048"), "{never}");
     }
 }

@@ -77,7 +77,7 @@ impl FromRequest<Arc<AppState>> for JsonBody {
             return Err(ApiError::draining());
         }
         let (head, incoming) = request.into_parts();
-        body::read(&head.headers, incoming, app.limits.body, &app.body_budget).await.map(Self)
+        body::read(&head.headers, incoming, app.limits.request_bytes, &app.body_budget).await.map(Self)
     }
 }
 

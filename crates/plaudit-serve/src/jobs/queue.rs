@@ -59,7 +59,7 @@ impl JobQueue {
                 }
             }
         }
-        let (most, hours, bytes) = (config.limits.jobs, config.keep.hours, config.keep.job_bytes);
+        let (most, hours, bytes) = (config.limits.jobs, config.keep.job_hours, config.keep.job_bytes);
         Ok(Self {
             folder: folder.to_path_buf(),
             most,

@@ -176,9 +176,9 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
     for (name, help, value) in [
         ("plaudit_connections", "Connections that are open.", app.connections.open()),
         ("plaudit_rollouts_in_flight", "Rollouts that are being scored.", app.admission.admitted()),
-        ("plaudit_body_bytes", "Bytes of requests that are held.", app.body_budget.held()),
+        ("plaudit_request_bytes", "Bytes of requests that are held.", app.body_budget.held()),
         ("plaudit_rollouts_joining", "Rollouts that wait for their groups.", app.joining.admitted()),
-        ("plaudit_text_bytes", texts, app.texts.admitted()),
+        ("plaudit_rollout_bytes", texts, app.texts.admitted()),
         ("plaudit_runs_live", "Runs that are being scored for.", app.runs.live_count()),
         (
             "plaudit_stalled_tasks",

@@ -313,7 +313,7 @@ impl RunIndex {
 
     /// Removes the stored runs that are too old or too many, and returns their ids.
     fn delete_old(&mut self, keep: &Keep, now: f64) -> Vec<String> {
-        let oldest = now - keep.days as f64 * 86_400.0;
+        let oldest = now - keep.run_days as f64 * 86_400.0;
         let (old, stored): (Vec<&RunSummary>, Vec<&RunSummary>) =
             self.stored.values().partition(|summary| summary.seen < oldest);
         let mut live: BTreeMap<&str, usize> = BTreeMap::new();
@@ -392,7 +392,7 @@ mod tests {
         };
         let stored: BTreeMap<String, RunSummary> = (0..10).map(summary).collect();
         let mut index = RunIndex { live: BTreeMap::new(), ids: ids(&stored), stored };
-        let keep = Keep { days: 7, runs: 4, ..Keep::default() };
+        let keep = Keep { run_days: 7, runs: 4, ..Keep::default() };
         assert_eq!(index.delete_old(&keep, 12.0 * 86_400.0), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(index.delete_old(&keep, 14.0 * 86_400.0), ["6"]);
         assert_eq!((index.stored.len(), index.ids.len()), (3, 3));

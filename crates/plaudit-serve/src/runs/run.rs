@@ -272,7 +272,7 @@ impl Run {
             let judged = self.replay.clone().zip(options.usage.clone());
             let scored = (rollouts, report);
             let sample = GroupSample::of((id, step), &group.members, scored, options.validate, judged);
-            self.writer.put_group(self.folder.clone(), sample, self.keep.bytes);
+            self.writer.put_group(self.folder.clone(), sample, self.keep.group_bytes);
         }
     }
 

@@ -229,7 +229,7 @@ fn a_body_that_is_a_list_is_no_request() {
 fn whoever_sends_too_much_hears_it() {
     let folder = Folder::new("serve-too-long");
     let length = folder.file("length.yaml", LENGTH);
-    let config = folder.file("serve.yaml", "limits: { body: 65536 }\n");
+    let config = folder.file("serve.yaml", "limits: { request_bytes: 65536 }\n");
     let service = Service::start(&folder, &["--recipe", &length, "--config", &config]);
     // More than the buffers of both sockets hold.
     let body = vec![b' '; 24 << 20];

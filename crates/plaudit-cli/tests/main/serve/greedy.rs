@@ -149,7 +149,8 @@ fn joining_is_limited_over_all_runs_and_steps() {
 
 #[test]
 fn slow_large_bodies_do_not_keep_small_ones_out() {
-    let (_folder, service) = served("serve-room", "limits: { body: 4194304, bodies: 8388608 }\n");
+    let (_folder, service) =
+        served("serve-room", "limits: { request_bytes: 4194304, total_request_bytes: 8388608 }\n");
     let head = "POST /v1/score HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 4194304\r\n\r\n";
     let mut slow = Vec::new();
     for _ in 0..4 {
@@ -159,7 +160,7 @@ fn slow_large_bodies_do_not_keep_small_ones_out() {
     }
     until("they hold what they may", || {
         service.get("/metrics").text().lines().any(|line| {
-            line.strip_prefix("plaudit_body_bytes ").is_some_and(|held| held.parse::<f64>().unwrap() > 4e6)
+            line.strip_prefix("plaudit_request_bytes ").is_some_and(|held| held.parse::<f64>().unwrap() > 4e6)
         })
     });
     let small = json!({ "recipe": "length", "rollouts": [{ "response": "a" }] });
@@ -168,19 +169,19 @@ fn slow_large_bodies_do_not_keep_small_ones_out() {
 
 #[test]
 fn texts_of_abandoned_joins_are_limited() {
-    let (_folder, service) = served("serve-texts", "limits: { texts: 16777216 }\n");
+    let (_folder, service) = served("serve-texts", "limits: { rollout_bytes: 16777216 }\n");
     let before = service.memory();
     let join = |run: &str, member: usize| {
         let body = json!({ "recipe": "comparing", "run": run, "group": "g", "size": 60_000, "member": member.to_string(),
             "rollout": { "response": "x".repeat(1 << 20) } });
-        let (mut refused, held) = (false, service.metric("plaudit_text_bytes"));
+        let (mut refused, held) = (false, service.metric("plaudit_rollout_bytes"));
         let mut stream = service.connect();
         stream.write_all(request("POST", "/v1/join", &body.to_string(), &[], None).as_bytes()).unwrap();
         // Whoever is let in waits for its group, and goes away.
         stream.set_nonblocking(true).unwrap();
         until("it is let in or refused", || {
             refused = stream.peek(&mut [0]).is_ok_and(|read| read > 0);
-            refused || service.metric("plaudit_text_bytes") > held
+            refused || service.metric("plaudit_rollout_bytes") > held
         });
         stream.set_nonblocking(false).unwrap();
         refused.then(|| super::http::read(&mut stream).unwrap().code())
