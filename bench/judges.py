@@ -42,7 +42,7 @@ RECIPE = """name: judges
 components:
   judged: {{ {asks} }}
 judges:
-  main: {{ base_url: "{url}", model: judge-sim, concurrency: {concurrency}, verdict: {verdict} }}
+  main: {{ base_url: "{url}", model: judge-sim, concurrency: {concurrency}, answer_format: {answer_format} }}
 """
 
 
@@ -95,10 +95,10 @@ def write_rollouts(path, groups, size, length=2000, spreads=(1.0,), seed=7):
     return qualities
 
 
-def score(folder, rollouts, sim, asks=PAIRWISE, verdict="json", state=False, watch=None):
+def score(folder, rollouts, sim, asks=PAIRWISE, answer_format="json", state=False, watch=None):
     """One run of the command: wall and processor seconds, its own account, and the values in the order of the file."""
     recipe, results, summary, kept = (folder / name for name in ("recipe.yaml", "results.jsonl", "summary.json", "state"))
-    recipe.write_text(RECIPE.format(asks=asks, url=sim.url, concurrency=CONCURRENCY, verdict=verdict))
+    recipe.write_text(RECIPE.format(asks=asks, url=sim.url, concurrency=CONCURRENCY, answer_format=answer_format))
     shutil.rmtree(kept, ignore_errors=True)
     flags = ["--state", kept] if state else []
     command = [COMMAND, "score", rollouts, "--recipe", recipe, "--out", results, "--summary", summary, "--quiet", *flags]
@@ -262,14 +262,14 @@ def signal(figures, folder, rounds):
         bar, error = mean_error(correlations(theirs["scores"], qualities))
         raw["RM-Gallery winrate, 120 calls"] = {"r": bar, "error": error}
         figures.judge("r, RM-Gallery winrate, 120 calls", bar)
-        for verdict in ("json", "logprobs"):
+        for answer_format in ("json", "logprobs"):
             for name, asks in WAYS.items():
-                if verdict == "logprobs" and "line-ups" in name:
+                if answer_format == "logprobs" and "line-ups" in name:
                     continue
-                run, values = score(folder, rollouts, sim, asks=asks, verdict=verdict)
+                run, values = score(folder, rollouts, sim, asks=asks, answer_format=answer_format)
                 r, error = mean_error(correlations(grouped(values, size), qualities))
-                raw[f"{name}, {verdict}"] = {"r": r, "error": error, "calls": run["calls"]}
-                figures.judge(f"r, {name}, {verdict}", r, least=round(bar, 4) if verdict == "json" else None, digits=4)
+                raw[f"{name}, {answer_format}"] = {"r": r, "error": error, "calls": run["calls"]}
+                figures.judge(f"r, {name}, {answer_format}", r, least=round(bar, 4) if answer_format == "json" else None, digits=4)
 
 
 def bias(figures, folder, rounds):

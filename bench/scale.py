@@ -59,7 +59,7 @@ JUDGED = """name: judged
 components:
   judged: {{ reward: principle, mode: pairwise, judge: main, principles: [helpfulness, harmlessness, honesty] }}
 judges:
-  main: {{ base_url: "{url}", model: judge-sim, concurrency: {in_flight}, verdict: json, hedge: 0 }}
+  main: {{ base_url: "{url}", model: judge-sim, concurrency: {in_flight}, answer_format: json, hedge_share: 0 }}
 """
 
 

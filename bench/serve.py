@@ -35,7 +35,7 @@ SIZE = 8
 JUDGED = """name: judged
 components:
   quality: {{ reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }}
-judges: {{ main: {{ base_url: "{url}", model: m, concurrency: {concurrency}, hedge: 0 }} }}
+judges: {{ main: {{ base_url: "{url}", model: m, concurrency: {concurrency}, hedge_share: 0 }} }}
 """
 TRIVIAL = "name: trivial\ncomponents: { length: { reward: length_penalty } }\n"
 
@@ -270,7 +270,7 @@ def soak(folder, options):
         "--latency", "20ms", "--error-rate", "0.05", "--rate-limit-share", "0.02", "--invalid-rate", "0.03"
     ) as court:
         recipe = folder / "judged.yaml"
-        recipe.write_text(JUDGED.format(url=court.url, concurrency=64).replace("hedge: 0", "hedge: 0.05"))
+        recipe.write_text(JUDGED.format(url=court.url, concurrency=64).replace("hedge_share: 0", "hedge_share: 0.05"))
         with (
             serve(folder, "--recipe", recipe, "--recipe", "quickstart") as service,
             Memory(service, 5.0) as memory,

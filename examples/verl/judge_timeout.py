@@ -97,7 +97,7 @@ def report_of_plaudit(url):
                 "answer": {"json": "score", "min": 0, "max": 1},
             }
         },
-        "judges": {"main": {"base_url": url, "model": "demo", "timeout": "1s", "attempts": 1, "hedge": 0}},
+        "judges": {"main": {"base_url": url, "model": "demo", "timeout": "1s", "attempts": 1, "hedge_share": 0}},
     }
     return plaudit.Engine(recipe).score(["Prove it."] * len(RESPONSES), RESPONSES)
 

@@ -48,7 +48,7 @@ class Sim:
 
     def judge(self, **settings: Any) -> dict[str, Any]:
         """How a recipe names it; nothing is sent twice, so that calls can be counted."""
-        return {"base_url": self.url, "model": "sim", "hedge": 0.0, **settings}
+        return {"base_url": self.url, "model": "sim", "hedge_share": 0.0, **settings}
 
     def end(self) -> None:
         self.process.kill()

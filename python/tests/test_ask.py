@@ -56,7 +56,7 @@ class Judge:
 
     def settings(self, **more) -> dict:
         address = f"http://127.0.0.1:{self.server.server_port}/v1"
-        return {"base_url": address, "model": "m", "hedge": 0.0, "attempts": 1, "patience": "1ms", **more}
+        return {"base_url": address, "model": "m", "hedge_share": 0.0, "attempts": 1, "patience": "1ms", **more}
 
     def end(self) -> None:
         self.released.set()
@@ -159,7 +159,7 @@ def test_an_answer_of_another_shape_is_none(judge):
     def one(prompt, response, reference, extra):
         return float(plaudit.judge("main").ask(response, choices=["yes", "no"]) == "yes")
 
-    settings = judge(lambda asked: "perhaps").settings(verdict="tag")
+    settings = judge(lambda asked: "perhaps").settings(answer_format="tag")
     report = engine(one, {"main": settings}, per="rollout").score(None, ["a"])
     assert report.reasons[0]["code"] == "judge.schema"
 

@@ -70,11 +70,11 @@ def test_overrides_replace_single_values():
 def test_a_share_of_the_limits():
     overrides = {
         "judges.main.concurrency": 10,
-        "judges.main.per_minute": 90,
+        "judges.main.calls_per_minute": 90,
         "judges.main.budget": {"calls": 7},
     }
     judge = plaudit.Engine("tutorial", overrides=overrides, share=4).judges["main"]
-    assert (judge["concurrency"], judge["per_minute"], judge["budget_calls"]) == (2, 22, 1)
+    assert (judge["concurrency"], judge["calls_per_minute"], judge["budget_calls"]) == (2, 22, 1)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_the_other_verbs(folder: Path):
 
 def test_a_replay_asks_no_judge(folder: Path, judge_sim):
     sim = judge_sim()
-    judge = f'judges:\n  main: {{ base_url: "{sim.url}", model: sim, hedge: 0 }}\n'
+    judge = f'judges:\n  main: {{ base_url: "{sim.url}", model: sim, hedge_share: 0 }}\n'
     (folder / "mine.yaml").write_text("components:\n  mine: { reward: test_import_asks }\n" + judge)
     own = ("--import", "test_import_own")
     plaudit(folder, *SCORE, *own, "--state", "run", "--out", "first.jsonl")

@@ -193,7 +193,7 @@ SLOW = """
     import os, sys, time, signal, threading
     import plaudit
     principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
-    judge = {"base_url": sys.argv[1], "model": "sim", "hedge": 0}
+    judge = {"base_url": sys.argv[1], "model": "sim", "hedge_share": 0}
     engine = plaudit.Engine({"components": {"principle": principle}, "judges": {"main": judge}})
 """
 

@@ -155,7 +155,7 @@ impl PyEngine {
         for judge in &plan.judges {
             let limits = PyDict::new(py);
             limits.set_item("concurrency", judge.config.concurrency)?;
-            limits.set_item("per_minute", judge.config.per_minute)?;
+            limits.set_item("calls_per_minute", judge.config.calls_per_minute)?;
             limits.set_item("budget_calls", judge.budget().calls)?;
             limits.set_item("budget_cost", judge.budget().cost)?;
             judges.set_item(&judge.name, limits)?;

@@ -201,7 +201,7 @@ codes! {
         fix "Top the account up, or use another key.",
     /// The judge asks to wait for longer than the deadline allows.
     JudgeRateLimited = "judge.rate_limited",
-        fix "Lower `concurrency`, set `per_minute` and `tokens_per_minute` to what the account allows, or raise `groups.timeout`.",
+        fix "Lower `concurrency`, set `calls_per_minute` and `tokens_per_minute` to what the account allows, or raise `groups.timeout`.",
     /// The judge refuses the request as wrong.
     JudgeClientError = "judge.client_error",
         fix "The message has the server's own words. 404: is the `model` right, and does `base_url` end in `/v1`? Unknown parameter: set it to null, or name it in `extra`.",
@@ -222,10 +222,10 @@ codes! {
         fix "Is that address a judge, and not a login page or a proxy's error? Try it with curl.",
     /// The judge's answer does not have the shape that was asked for.
     JudgeSchema = "judge.schema",
-        fix "Try another form: `verdict: json` where the server holds replies to a schema, else `verdict: tag`. `plaudit explain ID --full` shows the reply.",
+        fix "Try another form: `answer_format: json` where the server holds replies to a schema, else `answer_format: tag`. `plaudit explain ID --full` shows the reply.",
     /// The judge's answer is empty.
     JudgeEmpty = "judge.empty",
-        fix "Thinking that fills `max_tokens` leaves no answer: raise it, or turn thinking off. Else try another `verdict`.",
+        fix "Thinking that fills `max_tokens` leaves no answer: raise it, or turn thinking off. Else try another `answer_format`.",
     /// The judge refused to answer.
     JudgeRefusal = "judge.refusal",
         fix "Look at what was asked with `plaudit explain ID --full`; say in `system` or the principles that texts are to be rated, or take another judge.",
@@ -240,10 +240,10 @@ codes! {
         fix "`plaudit explain ID --full` shows the reply. Is the server stopped or overloaded while it answers?",
     /// The judge's answer holds more than one verdict.
     JudgeAmbiguous = "judge.ambiguous",
-        fix "Try `verdict: logprobs` or `verdict: json`; in a prompt of your own, ask for the answer once.",
+        fix "Try `answer_format: logprobs` or `answer_format: json`; in a prompt of your own, ask for the answer once.",
     /// The judge's JSON names a key twice.
     JudgeDuplicateKey = "judge.duplicate_key",
-        fix "Try another `verdict`; in a prompt of your own, ask for each field once.",
+        fix "Try another `answer_format`; in a prompt of your own, ask for each field once.",
     /// The judge's score is outside the range that was asked for.
     JudgeRange = "judge.range",
         fix "Say the range in the prompt as in `answer`; for a reward model, `min` and `max`, or `sigmoid: true`.",
@@ -261,7 +261,7 @@ codes! {
         fix "Ask the judge in the prompt to repeat `{{ id }}` in the field that `echo` names.",
     /// The judge's answer has no usable probabilities of the verdict.
     JudgeNoLogprobs = "judge.no_logprobs",
-        fix "Set `verdict: json`: the server sends no probabilities, or the model does not answer with one letter.",
+        fix "Set `answer_format: json`: the server sends no probabilities, or the model does not answer with one letter.",
     /// The judge has failed too often just now to be asked again.
     JudgeBreakerOpen = "judge.breaker_open",
         fix "Look at the failures before it. When the server is up again, run again: what was answered is not paid twice.",
@@ -415,7 +415,7 @@ mod tests {
             assert!(remedy.ends_with(['.', '?']) && remedy.len() <= 200, "{code}: {remedy}");
             assert_eq!(remedy.matches('`').count() % 2, 0, "{code}: {remedy}");
         }
-        assert!(Code::JudgeNoLogprobs.remedy().contains("verdict: json"));
+        assert!(Code::JudgeNoLogprobs.remedy().contains("answer_format: json"));
         assert!(Code::JudgeTruncated.remedy().contains("max_tokens"));
     }
 

@@ -39,15 +39,15 @@ _FREE = (
     "attempts",
     "base_url",
     "budget",
+    "calls_per_minute",
     "concurrency",
     "connect_timeout",
     "headers",
-    "hedge",
+    "hedge_share",
     "patience",
-    "per_minute",
     "price",
     "proxy",
-    "retries",
+    "retry_share",
     "timeout",
 )
 
@@ -235,7 +235,7 @@ def fit(engine: Engine, actors: int | None, state: str | None) -> int:
                 "or redis://host:port/db"
             )
         # A shared state counts what was spent over all actors; everything else is divided.
-        for word in ("concurrency", "per_minute", *(() if shared else ("budget_calls",))):
+        for word in ("concurrency", "calls_per_minute", *(() if shared else ("budget_calls",))):
             if limits[word] is not None and limits[word] < count:
                 count = max(1, limits[word])
                 log.warning("plaudit: %d actors, because judge %s has a %s of that", count, name, word)

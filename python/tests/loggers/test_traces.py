@@ -191,7 +191,7 @@ def judged(judge: Judge) -> dict[str, Any]:
                 "weight": 1.0,
             }
         },
-        "judges": {"main": {"base_url": judge.url, "model": "sim-32b", "hedge": 0.0}},
+        "judges": {"main": {"base_url": judge.url, "model": "sim-32b", "hedge_share": 0.0}},
     }
 
 

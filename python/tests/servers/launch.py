@@ -117,7 +117,7 @@ class Server:
             "base_url": base_url,
             "model": self.model,
             "api_key_env": "LITELLM_MASTER_KEY",
-            "hedge": 0.0,
+            "hedge_share": 0.0,
         } | settings
 
 

@@ -23,7 +23,7 @@ def recipe(server: Server, mode: str, form: str, **settings: Any) -> dict[str, A
     quality |= {"scale": 9} if mode == "pointwise" else {}
     return {
         "components": {"quality": quality},
-        "judges": {"main": server.judge(verdict=form, max_tokens=90, **settings)},
+        "judges": {"main": server.judge(answer_format=form, max_tokens=90, **settings)},
     }
 
 

@@ -50,7 +50,7 @@ def test_the_number_is_the_models_own(
     component = {"reward": "reward_model", "sigmoid": sigmoid}
     if not sigmoid:
         component |= {"min": -1000, "max": 1000}
-    judge = {"kind": kind, "base_url": reward_server.address, "model": "reward", "hedge": 0.0}
+    judge = {"kind": kind, "base_url": reward_server.address, "model": "reward", "hedge_share": 0.0}
     scored = score({"components": {"quality": component}, "judges": {"main": judge}}, [(PROMPT, RESPONSES)])
     expected = [1 / (1 + math.exp(-logit)) for logit in logits] if sigmoid else logits
     assert scored.totals == pytest.approx(expected, abs=1e-4), scored.said

@@ -14,7 +14,7 @@ name: pointwise
 components:
   principle: { reward: principle, mode: pointwise, principles: [helpfulness] }
 judges:
-  main: { base_url: \"http://127.0.0.1:1/v1\", model: sim, concurrency: 8, hedge: 0 }
+  main: { base_url: \"http://127.0.0.1:1/v1\", model: sim, concurrency: 8, hedge_share: 0 }
 ";
 
 /// Rollouts in groups of four that all differ.

@@ -103,7 +103,7 @@ pub(crate) fn scored(_: &str) -> String {
 /// A recipe with a prompt of its own, and what is said of its judge.
 fn own(prompt: &str, judge: &str, url: &str) -> String {
     format!(
-        "components:\n  q: {{ reward: judge, mode: pointwise, prompt: {prompt:?}, answer: {{ json: score, min: 0, max: 1 }} }}\njudges:\n  main: {{ base_url: \"{url}\", model: m, hedge: 0, {judge} }}\n"
+        "components:\n  q: {{ reward: judge, mode: pointwise, prompt: {prompt:?}, answer: {{ json: score, min: 0, max: 1 }} }}\njudges:\n  main: {{ base_url: \"{url}\", model: m, hedge_share: 0, {judge} }}\n"
     )
 }
 
@@ -172,8 +172,10 @@ fn prose_without_probabilities_is_asked_for_them_once() {
         r#"{"choices":[{"message":{"content":"I think that W is bet"},"finish_reason":"length"}]}"#.to_owned()
     });
     let folder = Folder::new("judge-prose");
-    let judge =
-        format!("judges:\n  main: {{ base_url: \"{}\", model: m, hedge: 0, retries: 1 }}\n", server.url);
+    let judge = format!(
+        "judges:\n  main: {{ base_url: \"{}\", model: m, hedge_share: 0, retry_share: 1 }}\n",
+        server.url
+    );
     let recipe =
         format!("components:\n  q: {{ reward: principle, mode: pairwise, principles: [honesty] }}\n{judge}");
     let row = |id: &str| format!(r#"{{"id":"{id}","prompt":"p","response":"answer {id}"}}"#);
@@ -195,7 +197,7 @@ fn reward_models_are_asked_for_their_own_number() {
     let recipe = |kind: &str, extra: &str| {
         let url = server.url.trim_end_matches("/v1");
         format!(
-            "components:\n  taste: {{ reward: reward_model }}\n  own: {{ reward: reward_model, sigmoid: false, min: -9, max: 9 }}\njudges:\n  rm: {{ kind: {kind}, base_url: \"{url}\", model: m, hedge: 0, extra: {extra} }}\n"
+            "components:\n  taste: {{ reward: reward_model }}\n  own: {{ reward: reward_model, sigmoid: false, min: -9, max: 9 }}\njudges:\n  rm: {{ kind: {kind}, base_url: \"{url}\", model: m, hedge_share: 0, extra: {extra} }}\n"
         )
     };
     for kind in ["classify", "pooling"] {
@@ -275,8 +277,8 @@ fn an_own_prompt_is_held_to_its_answer() {
     assert_eq!(sent[0]["required"], serde_json::json!(["reason", "score"]));
     assert_eq!(sent[0]["additionalProperties"], false);
     assert_eq!(sent[1]["required"], serde_json::json!(["why", "id", "score"]));
-    // What `verdict: tag` says goes without, and then a response_format of one's own may be sent.
-    let judge = "verdict: tag, extra: { response_format: { type: json_object } }";
+    // What `answer_format: tag` says goes without, and then a response_format of one's own may be sent.
+    let judge = "answer_format: tag, extra: { response_format: { type: json_object } }";
     let free = own("<a {{ fence }}>{{ response }}", judge, &server.url);
     let ran = score(&folder, ROW, &free, &[]);
     assert_eq!(ran.code, 0, "{}", ran.talk);

@@ -65,7 +65,7 @@ fn groups(count: usize, size: usize) -> Vec<String> {
 /// A recipe with one component that asks `main`.
 fn recipe(component: &str, judge: &str) -> String {
     format!(
-        "name: one\ncomponents:\n  quality: {{ {component} }}\njudges:\n  main: {{ base_url: \"http://127.0.0.1:1/v1\", model: sim, hedge: 0, {judge} }}\n"
+        "name: one\ncomponents:\n  quality: {{ {component} }}\njudges:\n  main: {{ base_url: \"http://127.0.0.1:1/v1\", model: sim, hedge_share: 0, {judge} }}\n"
     )
 }
 
@@ -349,8 +349,11 @@ fn judges_are_asked_in_the_best_form_that_they_take() {
 #[test]
 fn judge_that_refuses_is_not_said_to_be_silent() {
     let scene = Scene::new("form-refused", &groups(1, 3), &["--no-logprobs"]);
-    let ran =
-        scene.run("score", &recipe("reward: principle, principles: [helpfulness]", "verdict: logprobs"), &[]);
+    let ran = scene.run(
+        "score",
+        &recipe("reward: principle, principles: [helpfulness]", "answer_format: logprobs"),
+        &[],
+    );
     assert!(ran.talk.contains("judge.client_error") && !ran.talk.contains("never answered"), "{}", ran.talk);
 }
 

@@ -98,7 +98,7 @@ fn ask(verb: &str, name: &str, judge: &str, variables: &[(&str, String)]) -> Ran
     let recipe = folder.file(
         "recipe.yaml",
         format!(
-            "components:\n  q: {{ reward: judge, mode: pointwise, prompt: \"<a {{{{ fence }}}}>{{{{ response }}}}\", answer: {{ json: score, min: 0, max: 1 }} }}\njudges:\n  main: {{ model: m, hedge: 0, attempts: 1, patience: 1s, {judge} }}\n"
+            "components:\n  q: {{ reward: judge, mode: pointwise, prompt: \"<a {{{{ fence }}}}>{{{{ response }}}}\", answer: {{ json: score, min: 0, max: 1 }} }}\njudges:\n  main: {{ model: m, hedge_share: 0, attempts: 1, patience: 1s, {judge} }}\n"
         ),
     );
     let rows = folder.file("rows.jsonl", ROW);

@@ -208,7 +208,7 @@ fn doctor_says_who_judges_where_and_in_which_form() {
         assert!(code == 0 && out.contains(&line) && out.contains(" ms\n"), "{out}");
     }
     // Its own form, and no other, where the recipe says so.
-    let (code, out, _) = told(&["--no-logprobs"], &["--set", "judges.main.verdict=logprobs"]);
+    let (code, out, _) = told(&["--no-logprobs"], &["--set", "judges.main.answer_format=logprobs"]);
     assert!(code == 1 && out.contains("FAIL  judge main"), "{out}");
     assert!(out.contains("what to do: "), "{out}");
 }

@@ -16,7 +16,7 @@ components:
   quality: { reward: principle, weight: 1.0, mode: pairwise, judge: main, principles: [helpfulness] }
   format:  { reward: reasoning_format, weight: 0.1 }
 judges:
-  main: { base_url: "${judge}", model: sim, hedge: 0, price: { input: 1.0, output: 4.0 } }
+  main: { base_url: "${judge}", model: sim, hedge_share: 0, price: { input: 1.0, output: 4.0 } }
 `;
 
 // A judge that answers at once and does not err.

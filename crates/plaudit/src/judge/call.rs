@@ -43,7 +43,7 @@ impl<'c> JudgeCall<'c> {
         };
         let ranks = matches!(expected, ExpectedAnswer::Ranking { .. });
         let formats = match &reward.prompt {
-            PromptSource::Custom { answer, .. } => match (&answer.location, judge.config.verdict) {
+            PromptSource::Custom { answer, .. } => match (&answer.location, judge.config.answer_format) {
                 (CustomAnswerLocation::Label { logprobs: true, .. }, _) => vec![AnswerFormat::Logprobs],
                 // The same prompt with a schema where the endpoint takes one, and without.
                 (CustomAnswerLocation::Json(_), FormatConfig::Auto) => {

@@ -43,7 +43,7 @@ pub struct HeaderVariable {
     pub env: String,
 }
 
-/// In which form verdicts are asked for.
+/// In which form answers are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FormatConfig {
@@ -83,7 +83,7 @@ pub struct JudgeConfig {
     pub concurrency: usize,
     /// The most calls a minute.
     #[schemars(range(min = 1))]
-    pub per_minute: Option<u32>,
+    pub calls_per_minute: Option<u32>,
     /// The most tokens a minute, read and written.
     #[schemars(range(min = 1))]
     pub tokens_per_minute: Option<u32>,
@@ -94,12 +94,12 @@ pub struct JudgeConfig {
     /// How often a call is tried before it is given up.
     #[schemars(range(min = 1, max = 10))]
     pub attempts: u32,
-    /// The share of calls that may be repeated after a failure, beyond the first three.
+    /// The share of calls that may be sent again after a failure, beyond the first three.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub retries: f64,
+    pub retry_share: f64,
     /// The share of calls that may be sent a second time because the first is slow.
     #[schemars(range(min = 0.0, max = 1.0))]
-    pub hedge: f64,
+    pub hedge_share: f64,
     /// How long calls wait for a judge that is down before they fail.
     pub patience: String,
     /// The sampling temperature.
@@ -109,8 +109,8 @@ pub struct JudgeConfig {
     /// `extra: { max_completion_tokens: 2048 }`.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub max_tokens: Option<u32>,
-    /// In which form verdicts are asked for: `auto`, `logprobs`, `json` or `tag`.
-    pub verdict: FormatConfig,
+    /// In which form answers are asked for: `auto`, `logprobs`, `json` or `tag`.
+    pub answer_format: FormatConfig,
     /// Further fields of every request, such as `chat_template_kwargs: { enable_thinking: false }`. What the request
     /// sets itself, such as `model` and `messages`, cannot be named here.
     pub extra: Map<String, Value>,
@@ -134,17 +134,17 @@ impl Default for JudgeConfig {
             query: BTreeMap::new(),
             proxy: None,
             concurrency: 64,
-            per_minute: None,
+            calls_per_minute: None,
             tokens_per_minute: None,
             timeout: "120s".to_owned(),
             connect_timeout: "5s".to_owned(),
             attempts: 4,
-            retries: 0.2,
-            hedge: 0.05,
+            retry_share: 0.2,
+            hedge_share: 0.05,
             patience: "30s".to_owned(),
             temperature: Some(0.0),
             max_tokens: Some(2048),
-            verdict: FormatConfig::Auto,
+            answer_format: FormatConfig::Auto,
             extra: Map::new(),
             budget: None,
             price: None,
@@ -398,7 +398,7 @@ impl ResolvedJudge {
 
     /// The formats that may be asked for, best first.
     pub fn formats(&self) -> &'static [AnswerFormat] {
-        match self.config.verdict {
+        match self.config.answer_format {
             FormatConfig::Auto => &[AnswerFormat::Logprobs, AnswerFormat::Json, AnswerFormat::Tag],
             FormatConfig::Logprobs => &[AnswerFormat::Logprobs],
             FormatConfig::Json => &[AnswerFormat::Json],
@@ -419,7 +419,7 @@ impl ResolvedJudge {
         let config = &mut self.config;
         config.concurrency = (config.concurrency / share).max(1);
         let part = |limit: u32| (limit / u32::try_from(share).unwrap_or(u32::MAX)).max(1);
-        config.per_minute = config.per_minute.map(part);
+        config.calls_per_minute = config.calls_per_minute.map(part);
         config.tokens_per_minute = config.tokens_per_minute.map(part);
         if let Some(budget) = config.budget.as_mut().filter(|_| !counted_together) {
             budget.calls = budget.calls.map(|limit| limit / share as u64);
@@ -454,17 +454,17 @@ impl ResolvedJudge {
             query,
             proxy,
             concurrency,
-            per_minute,
+            calls_per_minute,
             tokens_per_minute,
             timeout: _,
             connect_timeout: _,
             attempts,
-            retries,
-            hedge,
+            retry_share,
+            hedge_share,
             patience: _,
             temperature: _,
             max_tokens: _,
-            verdict: _,
+            answer_format: _,
             extra: _,
             budget,
             price,
@@ -474,7 +474,16 @@ impl ResolvedJudge {
         let keys: Vec<_> = self.secrets().map(|key| blake3::hash(key.reveal().as_bytes())).collect();
         let asked = (name, identity, base_urls, proxy, proxies, headers, header_keys, query, keys);
         let waits = (timeout, connect_timeout, patience, rest);
-        let limits = (concurrency, per_minute, tokens_per_minute, attempts, retries, hedge, budget, price);
+        let limits = (
+            concurrency,
+            calls_per_minute,
+            tokens_per_minute,
+            attempts,
+            retry_share,
+            hedge_share,
+            budget,
+            price,
+        );
         format!("{asked:?} {waits:?} {limits:?}")
     }
 }
@@ -506,10 +515,10 @@ fn check_addresses(config: &JudgeConfig, base_urls: &[String], errors: &mut Vec<
 
 fn check_fields(config: &JudgeConfig, errors: &mut Vec<ConfigError>) {
     for key in config.kind.reserved().iter().filter(|key| config.extra.contains_key(**key)) {
-        let holds = matches!(config.verdict, FormatConfig::Auto | FormatConfig::Json);
+        let holds = matches!(config.answer_format, FormatConfig::Auto | FormatConfig::Json);
         let fix = match *key {
             "response_format" if !holds => continue,
-            "response_format" => Some("verdict: tag asks without one, so that it can stand here"),
+            "response_format" => Some("answer_format: tag asks without one, so that it can stand here"),
             "max_tokens" | "temperature" => Some("set it beside extra; null leaves it out of the request"),
             "model" => Some("set it beside extra"),
             _ => None,
@@ -681,12 +690,12 @@ mod tests {
     #[test]
     fn limits_are_shared_unless_limits_or_keys_differ() {
         let key = |config: JudgeConfig| ResolvedJudge::new("main", config).expect("a judge").limits_key();
-        let warm = JudgeConfig { temperature: Some(1.0), verdict: FormatConfig::Json, ..config() };
+        let warm = JudgeConfig { temperature: Some(1.0), answer_format: FormatConfig::Json, ..config() };
         assert_eq!(key(config()), key(warm));
         let others = [
             JudgeConfig { concurrency: 7, ..config() },
-            JudgeConfig { per_minute: Some(7), ..config() },
-            JudgeConfig { hedge: 0.5, ..config() },
+            JudgeConfig { calls_per_minute: Some(7), ..config() },
+            JudgeConfig { hedge_share: 0.5, ..config() },
             JudgeConfig { timeout: "7s".to_owned(), ..config() },
             JudgeConfig { proxy: Some("none".to_owned()), ..config() },
             JudgeConfig {
@@ -759,15 +768,15 @@ mod tests {
     }
 
     #[test]
-    fn a_response_format_of_ones_own_needs_verdicts_without_one() {
+    fn a_response_format_of_ones_own_needs_answers_without_one() {
         let extra =
             Map::from_iter([("response_format".to_owned(), serde_json::json!({ "type": "json_object" }))]);
-        let with = |verdict| JudgeConfig { verdict, extra: extra.clone(), ..config() };
-        for verdict in [FormatConfig::Auto, FormatConfig::Json] {
-            assert_eq!(refused(with(verdict)), [("extra.response_format".to_owned(), "recipe.judge")]);
+        let with = |answer_format| JudgeConfig { answer_format, extra: extra.clone(), ..config() };
+        for format in [FormatConfig::Auto, FormatConfig::Json] {
+            assert_eq!(refused(with(format)), [("extra.response_format".to_owned(), "recipe.judge")]);
         }
-        for verdict in [FormatConfig::Tag, FormatConfig::Logprobs] {
-            ResolvedJudge::new("main", with(verdict)).expect("a judge");
+        for format in [FormatConfig::Tag, FormatConfig::Logprobs] {
+            ResolvedJudge::new("main", with(format)).expect("a judge");
         }
     }
 

@@ -161,9 +161,10 @@ mod tests {
     use super::*;
     use crate::judge::config::{AddressConfig, FormatConfig, JudgeConfig};
 
-    fn judge(verdict: FormatConfig) -> ResolvedJudge {
+    fn judge(answer_format: FormatConfig) -> ResolvedJudge {
         let base_url = Some(AddressConfig::One("http://127.0.0.1:8000/v1".to_owned()));
-        let config = JudgeConfig { base_url, model: Some("m".to_owned()), verdict, ..JudgeConfig::default() };
+        let config =
+            JudgeConfig { base_url, model: Some("m".to_owned()), answer_format, ..JudgeConfig::default() };
         ResolvedJudge::new("main", config).expect("a judge")
     }
 

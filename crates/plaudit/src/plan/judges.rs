@@ -49,11 +49,12 @@ impl Resolver<'_> {
                     let judge = &self.judges[at].name;
                     let message = format!(
                         "mode listwise asks for a ranking, which is not one token with probabilities, and judges.{judge} has \
-                         verdict: logprobs"
+                         answer_format: logprobs"
                     );
                     let line = node.get("mode").map_or(node.line, |node| node.line);
                     let error = RecipeError::new("recipe.judge", format!("{path}.mode"), message).at(line);
-                    self.errors.push(error.fixed_by(format!("set judges.{judge}.verdict to auto or json")));
+                    self.errors
+                        .push(error.fixed_by(format!("set judges.{judge}.answer_format to auto or json")));
                     continue;
                 }
                 (Some(_), _) if wants => {

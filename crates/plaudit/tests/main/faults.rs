@@ -185,7 +185,7 @@ fn refused_api_keys() {
 fn every_second_call_fails() {
     let mock = Mock::start(&["--mix", "ok=50,http500=50"]);
     // Without hedges, so that all extra calls are retries.
-    let spec = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
+    let spec = judge(JudgeConfig { hedge_share: 0.0, ..config(&mock.url("ok")) });
     let (done, ledger) = checked(&mock, spec, &samples("J9", 200), 60.0);
     assert!(ledger.len() <= 250, "{} calls", ledger.len());
     assert!(done.asked.iter().all(|asked| asked.attempts <= 4));
@@ -374,7 +374,7 @@ fn judge_down_and_up_again() {
 #[test]
 fn dead_judge_beside_a_healthy_one() {
     let mock = Mock::start(&["--latency-ms", "20"]);
-    let judge = judge(JudgeConfig { hedge: 0.0, ..config(&mock.url("ok")) });
+    let judge = judge(JudgeConfig { hedge_share: 0.0, ..config(&mock.url("ok")) });
     let dead = ResolvedJudge { name: "dead".into(), ..spec("http://127.0.0.1:9/v1") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

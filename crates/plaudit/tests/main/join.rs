@@ -120,7 +120,7 @@ fn a_late_one_buys_only_what_is_new() {
     let judge = Partisan::start();
     let yaml = format!(
         "components: {{ principle: {{ reward: principle, mode: pairwise, judge: main, aggregate: winrate }} }}
-judges: {{ main: {{ base_url: \"{}\", model: m, verdict: json, hedge: 0 }} }}\n",
+judges: {{ main: {{ base_url: \"{}\", model: m, answer_format: json, hedge_share: 0 }} }}\n",
         judge.url
     );
     let texts = ["one", "two", "three", "four"];

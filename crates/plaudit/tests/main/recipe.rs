@@ -182,14 +182,14 @@ fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
 #[test]
 fn a_ranking_by_probabilities_is_refused() {
     let told = |component: &str, verdict: &str| {
-        let judge = format!("base_url: \"http://h/v1\", model: m, verdict: {verdict}");
+        let judge = format!("base_url: \"http://h/v1\", model: m, answer_format: {verdict}");
         let yaml = format!("components: {{ q: {{ {component} }} }}\njudges: {{ main: {{ {judge} }} }}\n");
         Recipe::from_yaml(&yaml).and_then(|recipe| recipe.plan()).err().map(|errors| errors.to_string())
     };
     let ranks = "reward: principle, mode: listwise, principles: [helpfulness]";
     let found = told(ranks, "logprobs").unwrap();
     assert!(found.contains("line 1, components.q.mode: mode listwise asks for a ranking"), "{found}");
-    assert!(found.contains("set judges.main.verdict to auto or json"), "{found}");
+    assert!(found.contains("set judges.main.answer_format to auto or json"), "{found}");
     assert_eq!(told(ranks, "json").or(told(ranks, "auto")), None);
     assert_eq!(told("reward: principle, principles: [helpfulness]", "logprobs"), None);
     let own =

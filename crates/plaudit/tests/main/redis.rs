@@ -23,7 +23,7 @@ fn asks(redis: &Arc<Redis>, spec: &JudgeConfig, samples: &[Sample], seconds: f64
 
 /// A judge that is asked for everything once.
 fn judge(mock: &Mock) -> JudgeConfig {
-    JudgeConfig { hedge: 0.0, timeout: "5s".to_owned(), ..config(&mock.url("ok")) }
+    JudgeConfig { hedge_share: 0.0, timeout: "5s".to_owned(), ..config(&mock.url("ok")) }
 }
 
 fn only(run: &Run, code: Code) {

@@ -28,7 +28,7 @@ pub(crate) fn pointwise(url: &str) -> String {
     answer: {{ json: score, min: 0, max: 1, echo: sample }}
   length: {{ reward: length_penalty, weight: 0.5, min_length: 4, penalty_rate: 1.0 }}
 judges:
-  main: {{ base_url: \"{url}\", model: mock, timeout: 60s, hedge: 0 }}
+  main: {{ base_url: \"{url}\", model: mock, timeout: 60s, hedge_share: 0 }}
 "
     )
 }

@@ -27,7 +27,7 @@ def pairwise(url: str) -> dict[str, Any]:
     return {
         "name": "taste",
         "components": {"quality": {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}},
-        "judges": {"main": {"base_url": url, "model": "sim", "hedge": 0}},
+        "judges": {"main": {"base_url": url, "model": "sim", "hedge_share": 0}},
         "groups": {"timeout": "30s"},
     }
 

@@ -103,7 +103,7 @@ def test_actors_are_limited_by_the_judge_limits(judge_sim):
 
     assert actors(3, concurrency=64) == 3
     assert actors(3, concurrency=2) == 2
-    assert actors(300, concurrency=512, per_minute=200) == 200
+    assert actors(300, concurrency=512, calls_per_minute=200) == 200
     assert actors(8, "folder", budget={"calls": 5}) == 5
     assert actors(8, "redis://127.0.0.1:6379/0", budget={"calls": 5}) == 8
     with pytest.raises(ValueError, match="at least one is wanted, not 0"):

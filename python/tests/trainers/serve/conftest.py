@@ -28,7 +28,7 @@ def taste(url: str, **groups: Any) -> dict[str, Any]:
     return {
         "name": "taste",
         "components": {"quality": {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}},
-        "judges": {"main": {"base_url": url, "model": "sim", "hedge": 0.0}},
+        "judges": {"main": {"base_url": url, "model": "sim", "hedge_share": 0.0}},
         "groups": {"timeout": "60s", **groups},
     }
 

@@ -56,6 +56,6 @@ def pairwise(judge: Judge, **groups: object) -> dict[str, object]:
     return {
         "name": "taste",
         "components": {"quality": {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}},
-        "judges": {"main": {"base_url": judge.url, "model": "sim", "hedge": 0}},
+        "judges": {"main": {"base_url": judge.url, "model": "sim", "hedge_share": 0}},
         "groups": {"timeout": "60s", **groups},
     }

@@ -35,7 +35,7 @@ def sim() -> Iterator[Callable[[str], str]]:
 
 
 def recipe(url: str, compares: bool) -> dict[str, Any]:
-    judge = {"base_url": url, "model": "sim", "attempts": 1, "retries": 0, "hedge": 0}
+    judge = {"base_url": url, "model": "sim", "attempts": 1, "retry_share": 0, "hedge_share": 0}
     components: dict[str, Any] = {
         "helpful": {
             "reward": "principle",

@@ -135,7 +135,7 @@ fn a_client_that_goes_away_frees_its_work() {
     let ledger = folder.path("ledger");
     let judge =
         Service::judge(&["--latency", "300ms", "--jitter", "0", "--slow-share", "0", "--ledger", &ledger]);
-    let recipe = "name: one\ncomponents: { q: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate } }\njudges: { main: { base_url: \"URL\", model: m, concurrency: 2, hedge: 0 } }\n";
+    let recipe = "name: one\ncomponents: { q: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate } }\njudges: { main: { base_url: \"URL\", model: m, concurrency: 2, hedge_share: 0 } }\n";
     let recipe = folder.file("one.yaml", recipe.replace("URL", &judge.url()));
     let service = Service::start(&folder, &["--recipe", &recipe]);
     let rollouts = |group: &str, size: usize| -> Vec<Value> {

@@ -56,7 +56,7 @@ pub(crate) const JUDGED: &str = r#"
 name: judged
 components:
   quality: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }
-judges: { main: { base_url: "URL", model: m, concurrency: 4, hedge: 0 } }
+judges: { main: { base_url: "URL", model: m, concurrency: 4, hedge_share: 0 } }
 "#;
 
 #[test]

@@ -12,7 +12,7 @@ const JUDGED: &str = r#"
 name: judged
 components:
   quality: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }
-judges: { main: { base_url: "URL", model: m, concurrency: 8, hedge: 0 } }
+judges: { main: { base_url: "URL", model: m, concurrency: 8, hedge_share: 0 } }
 "#;
 
 fn judged(folder: &Folder, latency: &str, more: &str) -> (Service, Service) {

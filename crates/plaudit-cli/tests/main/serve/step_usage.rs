@@ -13,7 +13,7 @@ name: judged
 components:
   better: { reward: principle, mode: pairwise, principles: [helpfulness], aggregate: winrate }
   good: { reward: principle, mode: pointwise, principles: [helpfulness] }
-judges: { main: { base_url: "URL", model: m, concurrency: 4, hedge: 0 } }
+judges: { main: { base_url: "URL", model: m, concurrency: 4, hedge_share: 0 } }
 "#;
 
 struct Served {

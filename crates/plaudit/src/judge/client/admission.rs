@@ -274,7 +274,7 @@ impl AdmissionQueue {
             probing: BTreeSet::new(),
             in_flight: 0,
             closed: None,
-            call_rate: RateLimiter::new(judge.config.per_minute),
+            call_rate: RateLimiter::new(judge.config.calls_per_minute),
             token_rate: RateLimiter::new(judge.config.tokens_per_minute),
             queue: VecDeque::new(),
             down_since: None,

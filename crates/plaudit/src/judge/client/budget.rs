@@ -40,8 +40,8 @@ pub(super) struct Budget {
     price: Option<Price>,
     spent: f64,
     reserved: f64,
-    share_of_retries: f64,
-    share_of_hedges: f64,
+    retry_share: f64,
+    hedge_share: f64,
     calls: u64,
     retries: u64,
     hedges: u64,
@@ -57,8 +57,8 @@ impl Budget {
             price: judge.config.price,
             spent: 0.0,
             reserved: 0.0,
-            share_of_retries: judge.config.retries,
-            share_of_hedges: judge.config.hedge,
+            retry_share: judge.config.retry_share,
+            hedge_share: judge.config.hedge_share,
             calls: 0,
             retries: 0,
             hedges: 0,
@@ -144,14 +144,14 @@ impl Budget {
     /// Whether one more call may be retried; if so, it is counted.
     pub(super) fn retry(&mut self) -> bool {
         let first = self.calls.saturating_sub(self.retries + self.hedges) as f64;
-        let may = (self.retries + 1) as f64 <= FREE_RETRIES + self.share_of_retries * first;
+        let may = (self.retries + 1) as f64 <= FREE_RETRIES + self.retry_share * first;
         self.retries += u64::from(may);
         may
     }
 
     /// Whether one more call may be hedged.
     pub(super) fn may_hedge(&self) -> bool {
-        (self.hedges + 1) as f64 <= self.share_of_hedges * self.calls as f64
+        (self.hedges + 1) as f64 <= self.hedge_share * self.calls as f64
     }
 }
 

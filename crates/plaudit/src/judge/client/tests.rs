@@ -473,7 +473,7 @@ async fn a_format_that_stops_working_is_left_at_no_double_price() {
         let works = at < 20 || !call.body.contains("Logprobs");
         (10, if works { good() } else { reply(200, r#"{"prose":"with probabilities"}"#) })
     };
-    let one = JudgeConfig { concurrency: 1, retries: 1.0, ..config() };
+    let one = JudgeConfig { concurrency: 1, retry_share: 1.0, ..config() };
     let fixture = Fixture::with(one.clone(), Arc::clone(&record), script);
     let asked = fixture.ask(&in_any_format(60), 300).await;
     let calls = fixture.calls().len();
@@ -607,7 +607,7 @@ async fn endpoints_share_the_load_and_a_dead_one_gets_none() {
 
 #[tokio::test(start_paused = true)]
 async fn the_pace_is_kept_and_stopping_fails_what_waits() {
-    let fixture = Fixture::new(JudgeConfig { per_minute: Some(60), ..config() }, |_, _| (10, good()));
+    let fixture = Fixture::new(JudgeConfig { calls_per_minute: Some(60), ..config() }, |_, _| (10, good()));
     let queries: Vec<Number> = (0..100).map(number).collect();
     let stop = async {
         sleep(Duration::from_millis(9_500)).await;
