@@ -36,7 +36,7 @@ def sets(root: pathlib.Path) -> list[Set]:
     ]
     found = []
     for source, commit, inputs, folder in sources:
-        for semantics in ("original", "fixed"):
+        for semantics in ("published", "corrected"):
             for mode in ("strict", "loose"):
                 component = {"reward": "instructions", "semantics": semantics, "mode": mode}
                 verdicts = folder / f"eval_results_{mode}.jsonl"

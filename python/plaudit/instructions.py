@@ -28,7 +28,7 @@ Function = TypeVar("Function", bound=Callable[..., bool])
 class Options(TypedDict, total=False):
     """How responses are checked, with the defaults of the reward `instructions`."""
 
-    semantics: Literal["fixed", "original"]
+    semantics: Literal["corrected", "published"]
     """Which question the checks answer: what the wording demands, or what the published checkers answer, their faults included."""
     mode: Literal["strict", "loose"]
     """Whether the response counts as it stands, or any of eight variants without its frame."""

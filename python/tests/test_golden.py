@@ -141,7 +141,7 @@ def test_rewards_in_an_engine(name: str):
 
 
 def test_instructions():
-    reward = plaudit.reward("instructions", semantics="original", credit="share")
+    reward = plaudit.reward("instructions", semantics="published", credit="share")
     wrong, count = [], 0
     for row in lines("instructions_rows.jsonl"):
         if row["credit"]["strict"]["all"] == "error" or any(

@@ -88,7 +88,7 @@ fn main() {
         .map(|constraint| (constraint.id, constraint.family, arguments(constraint.id)))
         .collect();
     let (mut families, mut ids) = (Map::new(), Map::new());
-    for (semantics, prefix) in [(Semantics::Original, ""), (Semantics::Fixed, "fixed_")] {
+    for (semantics, prefix) in [(Semantics::Published, ""), (Semantics::Corrected, "corrected_")] {
         for (family, name) in
             [(Family::IfEval, "ifeval"), (Family::IfRlvr, "ifrlvr"), (Family::IfBench, "ifbench")]
         {
@@ -106,7 +106,7 @@ fn main() {
     for (id, _, kwargs) in &kwargs {
         let rate = |mode| {
             1.0 / time(&texts, |text| {
-                let check = parse(id, kwargs, Semantics::Original).unwrap();
+                let check = parse(id, kwargs, Semantics::Published).unwrap();
                 let texts = Texts::new(text);
                 usize::from(Response::new(&texts).passes(&check, mode))
             })
@@ -119,7 +119,7 @@ fn main() {
     let mut said = Map::new();
     for (mode, name) in [(Mode::Strict, "strict"), (Mode::Loose, "loose")] {
         let of_id = |(id, _, kwargs): &(&str, Family, Value)| {
-            let check = [parse(id, kwargs, Semantics::Original).unwrap()];
+            let check = [parse(id, kwargs, Semantics::Published).unwrap()];
             let verdicts: Vec<bool> = texts.iter().map(|text| verdicts(text, &check, mode)[0]).collect();
             ((*id).to_owned(), json!(verdicts))
         };

@@ -154,8 +154,8 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    pub(crate) fn fixed(&self) -> bool {
-        self.semantics == Semantics::Fixed
+    pub(crate) fn corrected(&self) -> bool {
+        self.semantics == Semantics::Corrected
     }
 
     pub(crate) fn refused(&self, name: &str, reason: impl Into<String>) -> ArgumentError {
@@ -196,7 +196,7 @@ impl<'a> Arguments<'a> {
     /// A number, whole or not, of either sign. True is 1 for the published checkers.
     pub(crate) fn number(&self, name: &str) -> Result<f64, ArgumentError> {
         match self.required(name)? {
-            Value::Bool(given) if !self.fixed() => Ok(f64::from(u8::from(*given))),
+            Value::Bool(given) if !self.corrected() => Ok(f64::from(u8::from(*given))),
             given => given.as_f64().ok_or_else(|| self.mistyped(name, Kind::Number)),
         }
     }
@@ -210,7 +210,7 @@ impl<'a> Arguments<'a> {
     /// A whole number of either sign. `2.0` is not one.
     pub(crate) fn integer(&self, name: &str) -> Result<i64, ArgumentError> {
         match self.required(name)? {
-            Value::Bool(given) if !self.fixed() => Ok(i64::from(*given)),
+            Value::Bool(given) if !self.corrected() => Ok(i64::from(*given)),
             given => given.as_i64().ok_or_else(|| self.mistyped(name, Kind::Integer)),
         }
     }

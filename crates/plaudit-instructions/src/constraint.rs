@@ -14,9 +14,9 @@ use std::fmt;
 pub enum Semantics {
     /// What the wording of the instruction demands.
     #[default]
-    Fixed,
+    Corrected,
     /// What the published checkers answer, their faults included.
-    Original,
+    Published,
 }
 
 /// The registry that a constraint comes from.
@@ -56,7 +56,7 @@ pub struct Constraint {
     pub family: Family,
     /// The arguments that it reads.
     pub parameters: &'static [Parameter],
-    /// What it checks, in the words of [`Semantics::Fixed`].
+    /// What it checks, in the words of [`Semantics::Corrected`].
     pub checks: &'static str,
     /// How a policy can pass it without doing what was asked.
     pub gamed: &'static str,

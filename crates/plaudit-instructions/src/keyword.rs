@@ -1,4 +1,4 @@
-//! A keyword in an argument: a regular expression in the published checkers, and what it says in the fixed ones.
+//! A keyword in an argument: a regular expression in the published checkers, and what it says in the corrected ones.
 
 use crate::argument::{ArgumentError, Arguments};
 use crate::text::pattern::Pattern;
@@ -17,7 +17,7 @@ pub(crate) enum Keyword {
 impl Keyword {
     /// The keyword as it stands in an argument.
     pub(crate) fn new(arguments: &Arguments<'_>, name: &str, keyword: &str) -> Result<Self, ArgumentError> {
-        if arguments.fixed() {
+        if arguments.corrected() {
             return Self::phrase(arguments, name, keyword);
         }
         Pattern::ignoring_case(keyword).map(Self::Pattern).map_err(|reason| arguments.refused(name, reason))
@@ -29,7 +29,7 @@ impl Keyword {
         name: &str,
         keyword: &str,
     ) -> Result<Self, ArgumentError> {
-        if arguments.fixed() {
+        if arguments.corrected() {
             return Self::phrase(arguments, name, keyword);
         }
         Pattern::bounded(keyword).map(Self::Pattern).map_err(|reason| arguments.refused(name, reason))

@@ -5,8 +5,8 @@
 //! use serde_json::json;
 //!
 //! let checks = [
-//!     parse("punctuation:no_comma", &json!({}), Semantics::Fixed)?,
-//!     parse("keywords:existence", &json!({"keywords": ["harbor"]}), Semantics::Fixed)?,
+//!     parse("punctuation:no_comma", &json!({}), Semantics::Corrected)?,
+//!     parse("keywords:existence", &json!({"keywords": ["harbor"]}), Semantics::Corrected)?,
 //! ];
 //! assert_eq!(verdicts("The harbour, at night.", &checks, Mode::Strict), [false, false]);
 //! assert_eq!(verdicts("The harbor at night.", &checks, Mode::Strict), [true, true]);
@@ -14,8 +14,8 @@
 //! ```
 //!
 //! [`parse`] reads one constraint with its arguments into a [`Check`], which is held against many responses. [`constraints`]
-//! lists the 112 constraints: what each checks, how it can be gamed, and where [`Semantics::Fixed`] differs from
-//! [`Semantics::Original`]; [`register`] adds one of your own. [`row`] reads the three public forms of a row.
+//! lists the 112 constraints: what each checks, how it can be gamed, and where [`Semantics::Corrected`] differs from
+//! [`Semantics::Published`]; [`register`] adds one of your own. [`row`] reads the three public forms of a row.
 //!
 //! What must hold: nothing is drawn at random, downloaded or cached between processes; any text is safe and takes linear
 //! time; an unknown constraint and a missing argument are errors; a response that is blank follows nothing.

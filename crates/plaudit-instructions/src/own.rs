@@ -34,7 +34,7 @@ pub type OwnTest = Box<dyn Fn(&str) -> Result<bool, String> + Send + Sync>;
 /// }
 ///
 /// register("own:ends_with", EndsWith)?;
-/// let checks = [parse("own:ends_with", &json!({"word": "over."}), Semantics::Fixed)?];
+/// let checks = [parse("own:ends_with", &json!({"word": "over."}), Semantics::Corrected)?];
 /// assert_eq!(verdicts("It is over.", &checks, Mode::Strict), [true]);
 /// # Ok::<(), plaudit_instructions::ArgumentError>(())
 /// ```
@@ -137,7 +137,7 @@ pub(crate) fn parse(id: &str, kwargs: &Value) -> Option<Result<Check, ArgumentEr
 }
 
 fn build(line: &'static Constraint, own: &dyn OwnConstraint, kwargs: &Value) -> Result<Check, ArgumentError> {
-    let arguments = Arguments::new(line, kwargs, Semantics::Fixed)?;
+    let arguments = Arguments::new(line, kwargs, Semantics::Corrected)?;
     let mut given = Map::new();
     for Parameter { name, optional, .. } in line.parameters {
         match arguments.optional(name) {
@@ -186,7 +186,7 @@ mod tests {
     fn own_constraints_are_checked_beside_public_ones() {
         register("own:shorter", Shorter).unwrap();
         let read =
-            |kwargs| parse("own:shorter", &kwargs, Semantics::Fixed).map_err(|error| error.to_string());
+            |kwargs| parse("own:shorter", &kwargs, Semantics::Corrected).map_err(|error| error.to_string());
         let check = read(json!({"than": 4})).unwrap();
         let texts = ["abc", "abcd", " ", "a\nbcdefgh"].map(Texts::new);
         let said = |mode| texts.each_ref().map(|text| Response::new(text).verdict(&check, mode));
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn an_own_constraint_that_fails_is_no_verdict() {
         register("own:failing", Shorter).unwrap();
-        let check = parse("own:failing", &json!({"than": 4, "fails": true}), Semantics::Fixed).unwrap();
+        let check = parse("own:failing", &json!({"than": 4, "fails": true}), Semantics::Corrected).unwrap();
         let text = Texts::new("abc");
         let error = Response::new(&text).verdict(&check, Mode::Strict).unwrap_err();
         assert_eq!(error.to_string(), "own:failing: it failed");

@@ -56,18 +56,18 @@ pub(crate) const TABLE: &[Constraint] = &[
 ];
 
 fn square_brackets(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         split(view.text()).all(|word| {
             word.starts_with('[')
                 && word.ends_with(']')
-                && !(fixed && word.trim_matches(['[', ']']).is_empty())
+                && !(corrected && word.trim_matches(['[', ']']).is_empty())
         })
     }))
 }
 
 fn bigram_wrapping(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(|view| are_bigrams(view.text())),
         false => Box::new(|view| {
             let mut words = split(view.text());
@@ -98,7 +98,7 @@ fn are_bigrams(text: &str) -> bool {
 }
 
 fn sentence_hyphens(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return Ok(Box::new(|view| are_joined(view.text())));
     }
     Ok(Box::new(|view| {
@@ -148,8 +148,8 @@ fn punctuation_dot(_: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn punctuation_exclamation(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
-        memchr::memchr(b'!', view.text().as_bytes()).is_none() && !(fixed && view.text().contains('！'))
+        memchr::memchr(b'!', view.text().as_bytes()).is_none() && !(corrected && view.text().contains('！'))
     }))
 }

@@ -66,36 +66,37 @@ pub(crate) const TABLE: &[Constraint] = &[
 ];
 
 /// Whether two texts are the same but for white space around them and, in the published checkers, case.
-fn same(text: &str, wanted: &str, fixed: bool) -> bool {
-    if fixed { strip(text) == wanted } else { same_lower(strip(text), wanted) }
+fn same(text: &str, wanted: &str, corrected: bool) -> bool {
+    if corrected { strip(text) == wanted } else { same_lower(strip(text), wanted) }
 }
 
 fn copy(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (wanted, fixed) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.fixed());
-    Ok(Box::new(move |view| same(view.text(), &wanted, fixed)))
+    let (wanted, corrected) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.corrected());
+    Ok(Box::new(move |view| same(view.text(), &wanted, corrected)))
 }
 
 fn copying_multiple(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (wanted, fixed) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.fixed());
+    let (wanted, corrected) = (strip(arguments.prompt_to_repeat()?).to_owned(), arguments.corrected());
     let given = arguments.required("N")?;
     let times = match given.as_f64() {
         Some(times) if times != 0.0 => times,
         // The published checker compares with anything that is given, and never finds it equal.
-        None if !fixed && given.as_str() != Some("") => return Ok(Box::new(|_| false)),
+        None if !corrected && given.as_str() != Some("") => return Ok(Box::new(|_| false)),
         None => return Err(arguments.mistyped("N", Kind::Number)),
         Some(_) => return Err(arguments.refused("N", "must not be 0")),
     };
     Ok(Box::new(move |view| {
         let pieces = view.text().split("******");
-        pieces.clone().count() as f64 == times && pieces.into_iter().all(|piece| same(piece, &wanted, fixed))
+        pieces.clone().count() as f64 == times
+            && pieces.into_iter().all(|piece| same(piece, &wanted, corrected))
     }))
 }
 
 fn copy_span_idx(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let (prompt, fixed) = (arguments.prompt_to_repeat()?, arguments.fixed());
+    let (prompt, corrected) = (arguments.prompt_to_repeat()?, arguments.corrected());
     let (start, end) = (arguments.integer("n_start")?, arguments.integer("n_end")?);
     let length = prompt.chars().count();
-    let (start, end) = if fixed {
+    let (start, end) = if corrected {
         let (Ok(start), Ok(end)) = (usize::try_from(start), usize::try_from(end)) else {
             return Err(arguments.refused("n_start", "and n_end must not be negative"));
         };
@@ -117,7 +118,7 @@ fn copy_span_idx(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     };
     let span: String = prompt.chars().take(end).skip(start).collect();
     let wanted = strip(&span).to_owned();
-    Ok(Box::new(move |view| same(view.text(), &wanted, fixed)))
+    Ok(Box::new(move |view| same(view.text(), &wanted, corrected)))
 }
 
 fn repeat_phrase(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
@@ -132,7 +133,7 @@ fn repeat_phrase(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let (Some(first), Some(last)) = (phrase.first().cloned(), phrase.last().cloned()) else {
         return Err(arguments.refused(NAME, "must not be empty"));
     };
-    if arguments.fixed() {
+    if arguments.corrected() {
         return Ok(Box::new(move |view| repeats_with_a_change(view.words(), &phrase) == Some(times)));
     }
     if is_literal(&first) && is_literal(&last) {

@@ -25,7 +25,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "There are at least, or less than, so many letters.",
         gamed: "By a line of one letter.",
         difference: "The published checker counts a to z alone: éèê and привет have no letters. A relation that it \
-            does not know never holds; fixed refuses it.",
+            does not know never holds; corrected refuses it.",
         build: letter_counting,
     },
     Constraint {
@@ -57,7 +57,7 @@ fn number(arguments: &Arguments<'_>) -> Result<f64, ArgumentError> {
 
 fn lowercase_counting(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let most = number(arguments)?;
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return Ok(Box::new(move |view| lowercase_runs(view.text()) as f64 <= most));
     }
     Ok(Box::new(move |view| {
@@ -103,7 +103,7 @@ fn letter_counting(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         return Err(arguments.refused("relation", "must not be empty"));
     }
     let known = matches!(relation.as_str(), Some("at least" | "less than"));
-    if !known && !arguments.fixed() {
+    if !known && !arguments.corrected() {
         let given = arguments.required("N")?;
         if given.as_f64() == Some(0.0) {
             return Err(arguments.refused("N", "must not be 0"));
@@ -112,14 +112,14 @@ fn letter_counting(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     }
     let limit = number(arguments)?;
     let relation = arguments.relation("relation")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => compare(relation, limit, |view| view.text().chars().filter(|c| is_alpha(*c)).count()),
         false => compare(relation, limit, |view| view.text().bytes().filter(u8::is_ascii_alphabetic).count()),
     })
 }
 
 fn count_unique(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(|view| {
             let mut seen = HashSet::new();
             view.read_words().iter().all(|word| seen.insert(lower(word)))

@@ -96,7 +96,7 @@ fn last_of(words: &[&str]) -> Option<String> {
 
 fn first_word_sent(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = text_or_first(arguments, "first_word")?.to_owned();
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(move |view| every_sentence(view.read_sentences(), first_of, &wanted)),
         false => Box::new(move |view| {
             // A first word without marks is the first word of the first sentence.
@@ -111,7 +111,7 @@ fn first_word_sent(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn last_word_sent(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = text_or_first(arguments, "last_word")?.to_owned();
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(move |view| every_sentence(view.read_sentences(), last_of, &wanted)),
         false => Box::new(move |view| {
             view.split_sentences().iter().all(|sentence| !sentence.is_empty() && is_last(sentence, &wanted))
@@ -121,7 +121,7 @@ fn last_word_sent(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn first_word_answer(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = word(arguments, "first_word")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => {
             Box::new(move |view| view.read_words().first().is_some_and(|first| same_lower(first, &wanted)))
         }
@@ -131,7 +131,7 @@ fn first_word_answer(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn last_word_answer(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = word(arguments, "last_word")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(move |view| view.read_words().last().is_some_and(|last| same_lower(last, &wanted))),
         false => Box::new(move |view| is_last(view.text(), &wanted)),
     })

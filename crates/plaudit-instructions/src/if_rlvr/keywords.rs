@@ -99,14 +99,14 @@ pub(crate) const TABLE: &[Constraint] = &[
 
 fn word_once(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let keyword = Keyword::argument(arguments, "keyword")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(move |view| keyword.is_in(view)),
         false => Box::new(move |view| keyword.count(view) == 1),
     })
 }
 
 fn word_count_different_numbers(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return frequency(arguments);
     }
     let keyword = Keyword::argument(arguments, "keyword")?;
@@ -120,7 +120,7 @@ fn exclude_word_harder(arguments: &Arguments<'_>) -> Result<Test, ArgumentError>
     if given.is_empty() {
         return Err(arguments.refused("keyword", "must not be empty"));
     }
-    if arguments.fixed() {
+    if arguments.corrected() {
         let keyword = Keyword::argument(arguments, "keyword")?;
         return Ok(Box::new(move |view| !keyword.is_in(view)));
     }
@@ -153,7 +153,7 @@ fn keyword_specific_position(arguments: &Arguments<'_>) -> Result<Test, Argument
         _ => Err(arguments.refused(name, "must be 1 or more")),
     };
     let (sentence, word) = (place("n")?, place("m")?);
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(move |view| {
             let words = view.read_sentences().get(sentence - 1).map(|sentence| reading::words(sentence));
             words.is_some_and(|words| words.get(word - 1).is_some_and(|word| *word == keyword))
@@ -166,7 +166,7 @@ fn keyword_specific_position(arguments: &Arguments<'_>) -> Result<Test, Argument
 }
 
 fn palindrome(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return Ok(Box::new(|view| split(view.text()).any(|word| word.chars().eq(word.chars().rev()))));
     }
     Ok(Box::new(|view| {
@@ -219,7 +219,7 @@ impl Letters {
 }
 
 fn start_end(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return Ok(Box::new(|view| {
             // A text that ends with a mark has a mark as its last token.
             let text = strip(view.text());
@@ -243,7 +243,7 @@ fn start_end(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn no_adjacent_consecutive(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let follows = |left: char, right: char| u32::from(right) == u32::from(left) + 1;
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return Ok(Box::new(move |view| {
             let mut firsts = split(view.text()).filter_map(|word| word.chars().next());
             let mut left = firsts.next();

@@ -40,12 +40,12 @@ pub(crate) const TABLE: &[Constraint] = &[
 ];
 
 fn by_stars(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
-    Ok(Box::new(move |view| paragraphs(view, fixed) == Some(2)))
+    let corrected = arguments.corrected();
+    Ok(Box::new(move |view| paragraphs(view, corrected) == Some(2)))
 }
 
 fn by_blank_lines(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => Box::new(|view| reading::paragraphs(view.text()).len() == 2),
         false => Box::new(|view| inner_pieces(&view.text().split("\n\n").collect::<Vec<_>>()) == Some(2)),
     })
@@ -56,7 +56,7 @@ fn size(arguments: &Arguments<'_>, name: &str) -> Result<f64, ArgumentError> {
     let given = arguments.required(name)?;
     match given.as_f64() {
         Some(size) if size != 0.0 => Ok(size),
-        None if !arguments.fixed() && given.as_str() != Some("") => Ok(f64::NAN),
+        None if !arguments.corrected() && given.as_str() != Some("") => Ok(f64::NAN),
         None => Err(arguments.mistyped(name, Kind::Number)),
         Some(_) => Err(arguments.refused(name, "must not be 0")),
     }
@@ -64,7 +64,7 @@ fn size(arguments: &Arguments<'_>, name: &str) -> Result<f64, ArgumentError> {
 
 fn counting_composition(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let (sentences, words) = (size(arguments, "n_sent")?, size(arguments, "n_words")?);
-    if arguments.fixed() {
+    if arguments.corrected() {
         return Ok(Box::new(move |view| {
             let pieces = reading::divided(view.text());
             inner_pieces(&pieces) == Some(3)

@@ -17,8 +17,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("min_words", Kind::Number), Parameter::new("max_words", Kind::Number)],
         checks: "The number of words is at least `min_words` and at most `max_words`.",
         gamed: "Padding with words that say nothing.",
-        difference: "Original counts runs of word characters: `3.14` and `don't` are two words, a Hindi word with a vowel \
-                     sign is two. Fixed counts what a reader counts.",
+        difference: "The published check counts runs of word characters: `3.14` and `don't` are two words, a Hindi word with a vowel \
+                     sign is two. The corrected one counts what a reader counts.",
         build: word_count_range,
     },
     Constraint {
@@ -27,8 +27,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("N", Kind::Number)],
         checks: "At least `N` different words, without regard to case and to marks around them.",
         gamed: "A list of unrelated words.",
-        difference: "Original strips ASCII marks only and counts a word of marks as one word: `a ... b ... c !!!` has four. \
-                     Fixed does not count marks.",
+        difference: "The published check strips ASCII marks only and counts a word of marks as one word: `a ... b ... c !!!` has four. \
+                     The corrected one does not count marks.",
         build: unique_word_count,
     },
     Constraint {
@@ -37,7 +37,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("small_n", Kind::Number)],
         checks: "At least `small_n` different coordinating conjunctions of and, but, for, nor, or, so, yet.",
         gamed: "`for` as a preposition and `so` as an adverb count; a list of the seven words passes.",
-        difference: "Original counts spellings: `and`, `And` and `and,` are three. Fixed counts words, and sees `“and”`.",
+        difference: "The published check counts spellings: `and`, `And` and `and,` are three. The corrected one counts words, and sees `“and”`.",
         build: conjunctions,
     },
     Constraint {
@@ -46,7 +46,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("N", Kind::Number)],
         checks: "At least `N` different names of the 50 that the instruction lists, in their spelling.",
         gamed: "Listing the names without saying anything about them.",
-        difference: "Original wants no letter next to a name, Chinese ones included, and no underscore.",
+        difference: "The published check wants no letter next to a name, Chinese ones included, and no underscore.",
         build: person_names,
     },
     Constraint {
@@ -55,8 +55,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("N", Kind::Number)],
         checks: "Exactly `N` numbers in digits. `1,234.5` is one.",
         gamed: "Numbers in words do not count, so any surplus can be spelled out.",
-        difference: "Original takes all ASCII marks out first, so that `1-2`, `1,2,3` and `(1)(2)(3)` are one number each. \
-                     Fixed joins digits at a decimal point and at a comma before three digits only.",
+        difference: "The published check takes all ASCII marks out first, so that `1-2`, `1,2,3` and `(1)(2)(3)` are one number each. \
+                     The corrected one joins digits at a decimal point and at a comma before three digits only.",
         build: numbers,
     },
     Constraint {
@@ -83,7 +83,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("N", Kind::Number)],
         checks: "Every `N`th word between white space has a kana or a Chinese character. Numbers and marks are exempt.",
         gamed: "Chinese words pass; a number in each place passes; a text with fewer than `N` words passes.",
-        difference: "Original exempts ASCII marks only: a long dash in the place of a word fails.",
+        difference: "The published check exempts ASCII marks only: a long dash in the place of a word fails.",
         build: words_japanese,
     },
     Constraint {
@@ -98,7 +98,7 @@ pub(super) const TABLE: &[Constraint] = &[
         ],
         checks: "The five keywords occur exactly once, twice, three, five and seven times, in any case.",
         gamed: "A list of the keywords at the end of the answer.",
-        difference: "Original counts inside longer words: `cat` in `category`. Fixed counts whole words.",
+        difference: "The published check counts inside longer words: `cat` in `category`. The corrected one counts whole words.",
         build: keywords_multiple,
     },
 ];
@@ -106,7 +106,7 @@ pub(super) const TABLE: &[Constraint] = &[
 fn word_count_range(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let (least, most) = (arguments.count("min_words")?, arguments.count("max_words")?);
     let within = move |count: usize| (least..=most).contains(&(count as f64));
-    match arguments.fixed() {
+    match arguments.corrected() {
         true => test(move |view| within(view.read_words().len())),
         false => test(move |view| within(view.runs().len())),
     }
@@ -114,13 +114,13 @@ fn word_count_range(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn unique_word_count(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let least = arguments.count("N")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut found = HashSet::new();
         if least == 0.0 {
             return true;
         }
-        if fixed {
+        if corrected {
             split(view.lower())
                 .map(reading::bare)
                 .any(|word| !word.is_empty() && found.insert(word) && found.len() as f64 >= least)
@@ -134,13 +134,13 @@ const CONJUNCTIONS: [&str; 7] = ["and", "but", "for", "nor", "or", "so", "yet"];
 
 fn conjunctions(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let least = arguments.count("small_n")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let known =
             |word: &str| word.len() <= 3 && CONJUNCTIONS.iter().any(|known| known.eq_ignore_ascii_case(word));
         let mut found = HashSet::new();
         for word in view.words() {
-            if fixed {
+            if corrected {
                 let word = reading::bare(word);
                 if known(word) {
                     found.insert(lower(word));
@@ -165,7 +165,7 @@ static NAMES: [&str; 50] = [
 
 fn person_names(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let least = arguments.count("N")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut found = 0_u64;
         let mut look_up = |word: &str| {
@@ -177,7 +177,7 @@ fn person_names(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         };
         // A name between word boundaries is a whole run of word characters.
         for run in view.runs() {
-            match fixed {
+            match corrected {
                 true => run.split(|c| c == '_' || reading::is_unspaced(c)).for_each(&mut look_up),
                 false => look_up(run),
             }
@@ -188,7 +188,7 @@ fn person_names(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn numbers(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = arguments.count("N")?;
-    match arguments.fixed() {
+    match arguments.corrected() {
         true => test(move |view| read_numbers(view.text()) as f64 == wanted),
         false => test(move |view| joined_numbers(view.text()) as f64 == wanted),
     }
@@ -273,14 +273,14 @@ fn pronouns(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn words_japanese(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let cycle = arguments.count("N")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     if cycle == 0.0 {
         return Err(arguments.refused("N", "must be more than 0"));
     }
     test(move |view| {
         let japanese = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}');
         view.words().iter().enumerate().all(|(place, word)| {
-            let word = if fixed { reading::bare(word) } else { stripped(word) };
+            let word = if corrected { reading::bare(word) } else { stripped(word) };
             (place + 1) as f64 % cycle != 0.0 || word.chars().all(is_digit) || word.contains(japanese)
         })
     })
@@ -293,13 +293,13 @@ fn keywords_multiple(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         let keyword = strip(arguments.text(name)?);
         wanted.push((lower(keyword).into_owned(), times));
     }
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let text = view.lower();
         wanted.iter().all(|(keyword, times)| {
             let count = match keyword.as_str() {
                 "" => text.chars().count() + 1,
-                keyword if fixed => reading::find_phrase(text, keyword).count(),
+                keyword if corrected => reading::find_phrase(text, keyword).count(),
                 keyword => memchr::memmem::find_iter(text.as_bytes(), keyword.as_bytes()).count(),
             };
             count == *times

@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "CSV with commas: the header ProductID, Category, Brand, Price, Stock, fourteen rows of five fields, and a \
                  quoted field with a character that is no letter, digit or white space.",
         gamed: "A quoted price: a decimal point is a special character.",
-        difference: "Original stops at the first quoted field with such a character: short rows after it pass.",
+        difference: "The published check stops at the first quoted field with such a character: short rows after it pass.",
         build: csv_special_character,
     },
     Constraint {
@@ -140,20 +140,22 @@ fn quoted_rows(text: &str, delimiter: char, most: usize, widest: usize) -> Optio
 }
 
 fn csv_special_character(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let text = view.text();
         if !has_header(text, ',', &[' ', '\t'], ["ProductID", "Category", "Brand", "Price", "Stock"]) {
             return false;
         }
-        let Some(rows) = quoted_rows(text, ',', 15, if fixed { 5 } else { usize::MAX }) else { return false };
+        let Some(rows) = quoted_rows(text, ',', 15, if corrected { 5 } else { usize::MAX }) else {
+            return false;
+        };
         let mut found = false;
         for row in &rows[1..] {
             if row.len() != 5 {
                 return false;
             }
             found |= row.iter().any(|field| is_special(field));
-            if found && !fixed {
+            if found && !corrected {
                 return true;
             }
         }

@@ -25,7 +25,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "Four questions `Question 1` and so on from the first character on, each with five options from A to E, each \
                  question longer than the one before, and no other text.",
         gamed: "Questions filled up with words; nothing is asked of their content.",
-        difference: "Original does not see text after the options, a sixth one included, and takes any letters in any order.",
+        difference: "The published check does not see text after the options, a sixth one included, and takes any letters in any order.",
         build: mcq_count_length,
     },
     Constraint {
@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The 54 countries of Africa from Zimbabwe on, one a line, in reverse alphabetical order.",
         gamed: "The answer is fixed; there is nothing to game.",
-        difference: "Original wants any 52 lines in reverse order: `Zimbabwe` 54 times passes. Fixed knows the countries.",
+        difference: "The published check wants any 52 lines in reverse order: `Zimbabwe` 54 times passes. The corrected one knows the countries.",
         build: reverse_newline,
     },
     Constraint {
@@ -43,7 +43,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "A sentence that names the bald eagle, with its words in reverse order.",
         gamed: "`eagle bald the is` and any words.",
-        difference: "Original wants the two words alone: `random words eagle bald other words here` passes. Fixed wants a \
+        difference: "The published check wants the two words alone: `random words eagle bald other words here` passes. The corrected one wants a \
                      verb as well.",
         build: word_reverse,
     },
@@ -53,7 +53,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "A sentence that names the bald eagle, with its letters in reverse order.",
         gamed: "`elgae dlab eht si` and any letters.",
-        difference: "Original wants `elgae dlab` alone. Fixed wants a verb as well.",
+        difference: "The published check wants `elgae dlab` alone. The corrected one wants a verb as well.",
         build: character_reverse,
     },
     Constraint {
@@ -62,7 +62,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "26 sentences whose first letters are a to z, in order.",
         gamed: "Sentences of one word.",
-        difference: "Original takes a quote or a bullet before the word for its first letter, and does not part sentences \
+        difference: "The published check takes a quote or a bullet before the word for its first letter, and does not part sentences \
                      without a space between them.",
         build: sentence_alphabet,
     },
@@ -73,7 +73,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "The 28 capitals of Europe north of 45 degrees, from north to south, with commas between them. Accents are \
                  free, case is not.",
         gamed: "The answer is fixed; there is nothing to game.",
-        difference: "Original lacks Kyiv, so that the right answer fails, and drops characters outside ASCII: `Os东lo` passes.",
+        difference: "The published check lacks Kyiv, so that the right answer fails, and drops characters outside ASCII: `Os东lo` passes.",
         build: european_capitals_sort,
     },
     Constraint {
@@ -82,7 +82,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Dates as YYYY-MM-DD with commas between them, from 1769 to 1821, and each a day of the calendar.",
         gamed: "Any day of those years: whether a battle was fought is not checked.",
-        difference: "Original accepts month 00, day 00 and 29 February of any year.",
+        difference: "The published check accepts month 00, day 00 and 29 February of any year.",
         build: date_format_list,
     },
 ];
@@ -95,7 +95,7 @@ fn multiples(_: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn mcq_count_length(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         if !view.text().starts_with("Question") {
             return false;
@@ -106,7 +106,7 @@ fn mcq_count_length(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         }
         let mut before = None;
         questions.into_iter().all(|question| {
-            let length = question_length(question, fixed);
+            let length = question_length(question, corrected);
             length.is_some_and(|length| before.replace(length).is_none_or(|before| length > before))
         })
     })
@@ -135,21 +135,21 @@ fn questions(text: &str) -> Vec<&str> {
 }
 
 /// The length of the text before the options, or nothing where there are not five options.
-fn question_length(question: &str, fixed: bool) -> Option<usize> {
+fn question_length(question: &str, corrected: bool) -> Option<usize> {
     let mut text = String::new();
     let mut options = 0_u8;
     for line in question.split('\n').map(strip) {
         if is_option(line) {
             // In the order of the letters.
             let letter = line.bytes().next().map_or(0, |byte| byte.to_ascii_lowercase());
-            if fixed && letter != b'a' + options {
+            if corrected && letter != b'a' + options {
                 return None;
             }
             options = options.saturating_add(1);
         } else if options == 0 {
             text.push(' ');
             text.push_str(line);
-        } else if fixed && !line.is_empty() {
+        } else if corrected && !line.is_empty() {
             return None;
         }
     }
@@ -182,11 +182,11 @@ fn without_accents(text: &str) -> Option<Cow<'_, str>> {
 }
 
 fn reverse_newline(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let lines = view.text().split('\n').map(stripped).filter(|line| !line.is_empty());
         let lines = lines.skip_while(|line| !line.contains("Zimbabwe"));
-        if fixed {
+        if corrected {
             return are_countries(lines.map(strip));
         }
         let mut count = 0;
@@ -256,7 +256,7 @@ fn names_the_eagle<'t>(words: impl Iterator<Item = &'t str>) -> bool {
 }
 
 fn word_reverse(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let words: Vec<Cow<'_, str>> = view.read_words().iter().map(|word| lower(word)).collect();
             names_the_eagle(words.iter().rev().map(|word| &**word))
@@ -275,7 +275,7 @@ fn word_reverse(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn character_reverse(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let reversed: String = view.lower().chars().rev().collect();
             names_the_eagle(reading::words(&reversed).into_iter())
@@ -285,17 +285,17 @@ fn character_reverse(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn sentence_alphabet(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let small = |c: char| c.to_lowercase().next();
-        let initial = |sentence: &&str| match fixed {
+        let initial = |sentence: &&str| match corrected {
             true => sentence.chars().find(|&c| reading::is_word_part(c)).and_then(small),
             false => split(sentence).next().and_then(|word| word.chars().next()).and_then(small),
         };
         let follow = |sentences: &[&str]| {
             sentences.len() == 26 && sentences.iter().map(initial).eq(('a'..='z').map(Some))
         };
-        match fixed {
+        match corrected {
             // Punkt parts sentences in small letters, the other those without a space between them.
             true => follow(&read_sentences(view)) || follow(view.read_sentences()),
             false => follow(view.sentences()),
@@ -314,7 +314,7 @@ const CAPITALS: [&str; 27] = [
 const BEFORE_KYIV: usize = 16;
 
 fn european_capitals_sort(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let text = strip(view.text()).trim_end_matches(['.', ',']);
             // The right answer has 250 characters. White space apart, nothing may be added.
@@ -337,7 +337,7 @@ fn european_capitals_sort(arguments: &Arguments<'_>) -> Result<Test, ArgumentErr
 }
 
 fn date_format_list(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         strip(view.text()).split(',').all(|date| {
             let Some((year, month, day)) = date_parts(strip(date)) else { return false };
@@ -345,11 +345,11 @@ fn date_format_list(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
             let longest = match month {
                 1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
                 4 | 6 | 9 | 11 => 30,
-                2 if fixed && !leap => 28,
+                2 if corrected && !leap => 28,
                 2 => 29,
                 _ => 99,
             };
-            let first = u32::from(fixed);
+            let first = u32::from(corrected);
             (1769..=1821).contains(&year) && (first..=12).contains(&month) && (first..=longest).contains(&day)
         })
     })

@@ -19,7 +19,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "Brackets of `(`, `[`, `{` nested at least five deep, of which the innermost is closed. A closing bracket \
                  that does not match starts over.",
         gamed: "`((((()))))` at the end of any text; one closing bracket is enough.",
-        difference: "Original does not see full-width brackets.",
+        difference: "The published check does not see full-width brackets.",
         build: parentheses,
     },
     Constraint {
@@ -28,7 +28,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Quotes within quotes within quotes, double and single in turn, all three closed.",
         gamed: "`\"'\"\"'\"` at the end of any text.",
-        difference: "Original sees `\"` and `'` only, and takes apostrophes for quotes. Fixed reads typographic quotes as \
+        difference: "The published check sees `\"` and `'` only, and takes apostrophes for quotes. The corrected one reads typographic quotes as \
                      well and leaves apostrophes inside words out.",
         build: quotes,
     },
@@ -39,7 +39,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "The answer is one of the options and nothing else. Options stand between `/`, else between commas and \
                  `or`. Letters such as `a), b), c)` are to be given as they stand, words in any case and with any marks.",
         gamed: "Answering at random.",
-        difference: "Original splits at `or` inside words: `color or shade` accepts `col`. It compares letters with white \
+        difference: "The published check splits at `or` inside words: `color or shade` accepts `col`. It compares letters with white \
                      space around them.",
         build: options,
     },
@@ -49,7 +49,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "One word on each line.",
         gamed: "A single word passes.",
-        difference: "Original compares the number of lines with that of words and counts a line of white space.",
+        difference: "The published check compares the number of lines with that of words and counts a line of white space.",
         build: newline,
     },
     Constraint {
@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Each sentence ends with an emoji, before or after its closing mark.",
         gamed: "The same emoji everywhere; a text without closing marks is one sentence.",
-        difference: "Original looks at the last two characters, so that flags and keycaps fail and `🎉x.` passes; closing \
+        difference: "The published check looks at the last two characters, so that flags and keycaps fail and `🎉x.` passes; closing \
                      stars of bold text are a sentence of their own there.",
         build: emoji,
     },
@@ -68,7 +68,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Each line is indented further than the one before. Blank lines do not count.",
         gamed: "A single line passes.",
-        difference: "Original overlooks every second of several blank lines, so that two in a row fail.",
+        difference: "The published check overlooks every second of several blank lines, so that two in a row fail.",
         build: line_indent,
     },
     Constraint {
@@ -77,7 +77,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "A word that is not quoted follows each quoted phrase, before the next.",
         gamed: "A text without quotes passes; any word after a quote is an explanation.",
-        difference: "Original sees `\"` only, and takes a comma for an explanation. Fixed sees typographic quotes, corner brackets and single quotes as well: \
+        difference: "The published check sees `\"` only, and takes a comma for an explanation. The corrected one sees \
+                     typographic quotes, corner brackets and single quotes as well: \
                      `'Rain' 'snow'` fails.",
         build: quote_unquote,
     },
@@ -87,7 +88,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "An `<i>` or `<em>` with something in it, closed by the same tag, and text after it.",
         gamed: "One italic letter anywhere; only the first is looked at.",
-        difference: "Original cuts `<em>` as if it were `<i>`: `<em></em> text`, `<em>One.</em>` and `<i>x</em> y` pass.",
+        difference: "The published check cuts `<em>` as if it were `<i>`: `<em></em> text`, `<em>One.</em>` and `<i>x</em> y` pass.",
         build: thesis,
     },
     Constraint {
@@ -96,7 +97,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Every word starts with a capital, except articles, conjunctions and prepositions after the first word.",
         gamed: "All capitals pass.",
-        difference: "Original wants capitals for `in` and `the` as well, and fails `Don't` and `Cannot`, which it cuts in two.",
+        difference: "The published check wants capitals for `in` and `the` as well, and fails `Don't` and `Cannot`, which it cuts in two.",
         build: title_case,
     },
     Constraint {
@@ -105,7 +106,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "`My Answer:`, `My Conclusion:` and `Future Outlook:` in this order.",
         gamed: "The template without content passes.",
-        difference: "Original accepts any order.",
+        difference: "The published check accepts any order.",
         build: output_template,
     },
     Constraint {
@@ -120,12 +121,12 @@ pub(super) const TABLE: &[Constraint] = &[
 ];
 
 fn parentheses(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut open = Vec::new();
         let mut deepest = 0;
         for c in view.text().chars() {
-            let c = if fixed { half_width(c) } else { c };
+            let c = if corrected { half_width(c) } else { c };
             match c {
                 '(' | '[' | '{' => {
                     open.push(c);
@@ -164,7 +165,7 @@ fn half_width(c: char) -> char {
 }
 
 fn quotes(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    match arguments.fixed() {
+    match arguments.corrected() {
         true => test(|view| nested_quotes(read_quotes(view.text()).into_iter())),
         false => test(|view| nested_quotes(view.text().chars())),
     }
@@ -207,7 +208,7 @@ fn read_quotes(text: &str) -> Vec<char> {
 
 fn options(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let text = arguments.text("options")?;
-    if arguments.fixed() {
+    if arguments.corrected() {
         let options: Vec<String> = read_options(text).into_iter().map(str::to_owned).collect();
         let letters =
             options.iter().all(|option| reading::bare(option).chars().nth(1).is_none()) && starts_abc(text);
@@ -272,7 +273,7 @@ fn read_options(text: &str) -> Vec<&str> {
 }
 
 fn newline(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let words =
                 |line: &str| split(line).filter(|word| !reading::bare(word).is_empty()).take(2).count();
@@ -309,7 +310,7 @@ fn newline(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn emoji(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(emoji_fixed);
     }
     test(|view| {
@@ -342,11 +343,11 @@ fn emoji_fixed(view: &View<'_>) -> bool {
 }
 
 fn line_indent(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
         let mut deeper = |indent: usize| before.replace(indent).is_none_or(|before| indent > before);
-        if fixed {
+        if corrected {
             let indent = |line: &str| line.chars().take_while(|&c| is_space(c)).count();
             return view
                 .text()
@@ -384,7 +385,7 @@ fn without_every_second_blank(lines: &[&str]) -> Vec<bool> {
 }
 
 fn quote_unquote(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    match arguments.fixed() {
+    match arguments.corrected() {
         true => test(|view| each_explained(&plain_quotes(view.text()))),
         false => test(|view| explained(view.text())),
     }
@@ -454,7 +455,7 @@ fn plain_quotes(text: &str) -> String {
 }
 
 fn thesis(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let text = view.text();
             let tag = |open: &'static str, close: &'static str| text.find(open).map(|at| (at, open, close));
@@ -483,7 +484,7 @@ static MINOR: [&str; 33] = [
 ];
 
 fn title_case(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             view.read_words().iter().enumerate().all(|(place, word)| {
                 let small = word.starts_with(|c: char| c.is_lowercase());
@@ -503,7 +504,7 @@ fn title_case(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 const TEMPLATE: [&str; 3] = ["My Answer:", "My Conclusion:", "Future Outlook:"];
 
 fn output_template(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    match arguments.fixed() {
+    match arguments.corrected() {
         true => test(|view| {
             let mut rest = Some(view.text());
             TEMPLATE.iter().all(|label| {

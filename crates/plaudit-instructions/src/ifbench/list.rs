@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("sep", Kind::Text)],
         checks: "At least two lines start with the separator, each with something after it.",
         gamed: "Two items of one letter.",
-        difference: "Original counts the separator anywhere: hyphens inside words, `---`, dots of an ellipsis. Fixed wants \
+        difference: "The published check counts the separator anywhere: hyphens inside words, `---`, dots of an ellipsis. The corrected one wants \
                      it in the place of a bullet.",
         build: list,
     },
@@ -24,7 +24,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "At least one bullet `*`, and after each, before the next, a line that starts with `-`.",
         gamed: "Empty sub-bullets.",
-        difference: "Original wants a hyphen somewhere after each star, so that a text without any star passes, and \
+        difference: "The published check wants a hyphen somewhere after each star, so that a text without any star passes, and \
                      `* a well-known thing`.",
         build: sub_bullets,
     },
@@ -34,7 +34,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "At least two sentences that end with a full stop, then at least two bullets `*`, and nothing after them.",
         gamed: "Two sentences of one word.",
-        difference: "Original takes any two sentences, `One? Two?` too, and fails a blank line between or after the \
+        difference: "The published check takes any two sentences, `One? Two?` too, and fails a blank line between or after the \
                      bullets, a final line feed included.",
         build: no_bullets_bullets,
     },
@@ -42,7 +42,7 @@ pub(super) const TABLE: &[Constraint] = &[
 
 fn list(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let separator = arguments.text("sep")?.to_owned();
-    if arguments.fixed() {
+    if arguments.corrected() {
         let separator = strip(&separator).to_owned();
         if separator.is_empty() {
             return Err(arguments.refused("sep", "must not be blank"));
@@ -75,7 +75,7 @@ fn is_bullet(line: &str, mark: char) -> bool {
 }
 
 fn sub_bullets(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             // Of the last bullet: whether a sub-bullet followed.
             let mut followed = None;
@@ -96,7 +96,7 @@ fn sub_bullets(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn no_bullets_bullets(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let (mut sentences, mut bullets) = (0, 0);
             for line in view.text().split('\n').map(strip).filter(|line| !line.is_empty()) {

@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Twice as many sentences end with a full stop as with a question mark.",
         gamed: "A text without either, such as a list or exclamations, passes: nought is twice nought.",
-        difference: "Original looks at the last character: quotes and brackets after the mark hide it, and `。` is none.",
+        difference: "The published check looks at the last character: quotes and brackets after the mark hide it, and `。` is none.",
         build: sentence_type,
     },
     Constraint {
@@ -36,7 +36,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "As many sentences end with a full stop as with a question mark and with an exclamation mark.",
         gamed: "A text without any of the three marks passes.",
-        difference: "Original looks at the last character: quotes and brackets after the mark hide it, and `。` is none.",
+        difference: "The published check looks at the last character: quotes and brackets after the mark hide it, and `。` is none.",
         build: sentence_balance,
     },
     Constraint {
@@ -58,7 +58,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Three sentences of the same number of characters that share no word.",
         gamed: "Three sentences without meaning.",
-        difference: "Original does not look at the words: the same sentence three times passes.",
+        difference: "The published check does not look at the words: the same sentence three times passes.",
         build: sentence_words,
     },
 ];
@@ -73,14 +73,14 @@ fn stop_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 /// How many sentences end with each of `.`, `?` and `!`.
-fn endings(view: &View<'_>, fixed: bool) -> [usize; 3] {
+fn endings(view: &View<'_>, corrected: bool) -> [usize; 3] {
     let mut counts = [0; 3];
     let mut count = |mark: Option<char>| {
         if let Some(place) = mark.and_then(|mark| ".?!".find(mark)) {
             counts[place] += 1;
         }
     };
-    match fixed {
+    match corrected {
         true => read_sentences(view).into_iter().map(final_mark).for_each(&mut count),
         false => view.sentences().iter().map(|sentence| sentence.chars().next_back()).for_each(&mut count),
     }
@@ -88,17 +88,17 @@ fn endings(view: &View<'_>, fixed: bool) -> [usize; 3] {
 }
 
 fn sentence_type(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
-        let [stops, questions, _] = endings(view, fixed);
+        let [stops, questions, _] = endings(view, corrected);
         stops == 2 * questions
     })
 }
 
 fn sentence_balance(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
-        let [stops, questions, exclamations] = endings(view, fixed);
+        let [stops, questions, exclamations] = endings(view, corrected);
         stops == questions && stops == exclamations
     })
 }
@@ -146,7 +146,7 @@ fn overlap(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     // The published checker takes a list as well: its items stand for characters.
     let reference = match arguments.required("reference_text")? {
         Value::String(text) => trigrams(text.chars()),
-        Value::Array(items) if !arguments.fixed() => {
+        Value::Array(items) if !arguments.corrected() => {
             let single = |item: &Value| {
                 let mut chars = item.as_str().map_or("", |item| item).chars();
                 chars.next().filter(|_| chars.as_str().is_empty())
@@ -169,10 +169,10 @@ fn overlap(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn sentence_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let sentences =
-            if fixed { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
+            if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
         let [one, two, three] = &*sentences else { return false };
         let length = |sentence: &str| strip(sentence).chars().count();
         if length(one) != length(two) || length(one) != length(three) {
@@ -180,7 +180,7 @@ fn sentence_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         }
         let mut seen = HashSet::new();
         let mut all = [one, two, three].into_iter().flat_map(|sentence| reading::words(sentence));
-        !fixed || all.all(|word| seen.insert(lower(word)))
+        !corrected || all.all(|word| seen.insert(lower(word)))
     })
 }
 

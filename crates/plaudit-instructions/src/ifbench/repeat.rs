@@ -13,8 +13,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("prompt_to_repeat", Kind::Text)],
         checks: "The request with another first word and nothing else changed. White space does not count.",
         gamed: "Any first word passes, sense or not.",
-        difference: "Original takes any difference from the request for a change: the request with a space at the end \
-                     passes. Fixed wants another first word.",
+        difference: "The published check takes any difference from the request for a change: the request with a space at the end \
+                     passes. The corrected one wants another first word.",
         build: repeat_change,
     },
     Constraint {
@@ -44,10 +44,10 @@ pub(super) const TABLE: &[Constraint] = &[
 
 fn repeat_change(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let prompt = arguments.prompt_to_repeat()?.to_owned();
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let (first, changed) = (split(&prompt).next(), view.words().first());
-        let differs = match (fixed, first, changed) {
+        let differs = match (corrected, first, changed) {
             (true, Some(first), Some(changed)) => !same_lower(reading::bare(first), reading::bare(changed)),
             (true, ..) => false,
             (false, ..) => prompt != view.text(),

@@ -14,7 +14,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The longest run of words with the same first letter grows from sentence to sentence.",
         gamed: "A single sentence passes, without any alliteration.",
-        difference: "Original adds up all runs of a sentence: two runs of two count as four, more than a run of three.",
+        difference: "The published check adds up all runs of a sentence: two runs of two count as four, more than a run of three.",
         build: alliteration_increment,
     },
     Constraint {
@@ -23,8 +23,8 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("word", Kind::Text), Parameter::new("N", Kind::Number)],
         checks: "Sentence `N` has the word, in any case.",
         gamed: "Short sentences up to the place.",
-        difference: "Original wants word boundaries at both ends, so that `C++`, `.net` and 散步 in 我们散步吧 are missed; and \
-                     takes `N` 0 for the last sentence, which Fixed refuses.",
+        difference: "The published check wants word boundaries at both ends, so that `C++`, `.net` and 散步 in 我们散步吧 are missed; and \
+                     takes `N` 0 for the last sentence, which the corrected one refuses.",
         build: keyword,
     },
     Constraint {
@@ -33,27 +33,28 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("small_n", Kind::Number)],
         checks: "Each sentence has exactly `small_n` words more than the one before.",
         gamed: "A single sentence passes.",
-        difference: "Original counts a long dash as a word, and closing stars as a sentence.",
+        difference: "The published check counts a long dash as a word, and closing stars as a sentence.",
         build: increment,
     },
 ];
 
 fn alliteration_increment(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
-        let all = if fixed { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
+        let all = if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
         let sentences = all.iter().map(|sentence| {
             let initials = split(sentence).filter_map(|word| {
-                let word = if fixed { reading::bare(word) } else { word.trim_start_matches(is_punctuation) };
+                let word =
+                    if corrected { reading::bare(word) } else { word.trim_start_matches(is_punctuation) };
                 word.chars().next().and_then(|c| c.to_lowercase().next())
             });
             initials.collect::<Vec<char>>()
         });
-        sentences.filter(|initials| !(fixed && initials.is_empty())).all(|initials| {
+        sentences.filter(|initials| !(corrected && initials.is_empty())).all(|initials| {
             let runs =
                 initials.chunk_by(|one, next| one == next).map(<[char]>::len).filter(|&length| length > 1);
-            let size: usize = if fixed { runs.max().map_or(0, |longest| longest) } else { runs.sum() };
+            let size: usize = if corrected { runs.max().map_or(0, |longest| longest) } else { runs.sum() };
             before.replace(size).is_none_or(|before| size > before)
         })
     })
@@ -65,14 +66,14 @@ fn keyword(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         return Err(arguments.refused("word", "must not be empty"));
     }
     let place = arguments.count("N")?;
-    let fixed = arguments.fixed();
-    if fixed && place < 1.0 {
+    let corrected = arguments.corrected();
+    if corrected && place < 1.0 {
         return Err(arguments.refused("N", "must be at least 1"));
     }
     let word = fold(word);
     test(move |view| {
         let sentences =
-            if fixed { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
+            if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
         // Python: place 0 is index -1, the last.
         let at = if place == 0.0 { sentences.len().saturating_sub(1) } else { (place - 1.0) as usize };
         if (sentences.len() as f64) < place {
@@ -80,7 +81,7 @@ fn keyword(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
         }
         sentences.get(at).is_some_and(|sentence| {
             let sentence = fold(sentence);
-            if fixed {
+            if corrected {
                 reading::find_phrase(&sentence, &word).next().is_some()
             } else {
                 has_bounded(&sentence, &word)
@@ -110,13 +111,13 @@ fn has_bounded(text: &str, word: &str) -> bool {
 
 fn increment(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let more = arguments.count("small_n")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
         let mut grows = |count: usize| {
             before.replace(count).is_none_or(|before: usize| count as f64 == before as f64 + more)
         };
-        if fixed {
+        if corrected {
             return read_sentences(view)
                 .into_iter()
                 .map(|sentence| reading::words(sentence).len())

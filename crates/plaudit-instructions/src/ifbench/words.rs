@@ -22,7 +22,7 @@ pub(super) const TABLE: &[Constraint] = &[
         checks: "Each word starts with the letter after that of the word before, `a` after `z`. The first starts with any \
                  letter from a to z.",
         gamed: "A single word passes.",
-        difference: "Original takes a typographic quote or a long dash for a letter.",
+        difference: "The published check takes a typographic quote or a long dash for a letter.",
         build: alphabet,
     },
     Constraint {
@@ -40,7 +40,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Every word has two consonants in a row. `y` is one.",
         gamed: "The same word over and over.",
-        difference: "Original holds marks and numbers against the text: `strong - lamps` fails. Fixed looks at words with \
+        difference: "The published check holds marks and numbers against the text: `strong - lamps` fails. The corrected one looks at words with \
                      letters.",
         build: consonants,
     },
@@ -50,7 +50,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "At least ten different palindromes of five letters or more.",
         gamed: "Made-up words such as `abcba`.",
-        difference: "Original counts repetitions, numbers and runs of one letter: `aaaaa` ten times passes.",
+        difference: "The published check counts repetitions, numbers and runs of one letter: `aaaaa` ten times passes.",
         build: palindrome,
     },
     Constraint {
@@ -59,7 +59,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The number of letters of every word is a prime.",
         gamed: "A text of one word of two letters.",
-        difference: "Original knows the primes below 100, so that a word of 101 letters fails; typographic marks count as \
+        difference: "The published check knows the primes below 100, so that a word of 101 letters fails; typographic marks count as \
                      letters there.",
         build: prime_lengths,
     },
@@ -69,7 +69,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The first word is a verb.",
         gamed: "`Do` or `Take` before any answer.",
-        difference: "Original asks NLTK's tagger, which takes many imperatives for nouns: `Run to the shop.` fails. Fixed \
+        difference: "The published check asks NLTK's tagger, which takes many imperatives for nouns: `Run to the shop.` fails. The corrected one \
                      accepts a list of verbs as well, where what follows does not make it a noun: `Walk is`.",
         build: start_verb,
     },
@@ -79,7 +79,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("small_n", Kind::Number)],
         checks: "No word occurs more often than `small_n` times, without regard to case and to ASCII marks.",
         gamed: "Short answers; misspelling a word to use it again.",
-        difference: "Original counts `“pot”` and `pot` as two words, and `don't` and `dont` as one.",
+        difference: "The published check counts `“pot”` and `pot` as two words, and `don't` and `dont` as one.",
         build: repeats,
     },
     Constraint {
@@ -88,7 +88,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "Of two neighbouring words one has an odd and one an even number of syllables, as syllapy counts.",
         gamed: "Two words in turn. A word with a digit counts as even.",
-        difference: "Original counts a long dash as a word of one syllable.",
+        difference: "The published check counts a long dash as a word of one syllable.",
         build: odd_even_syllables,
     },
     Constraint {
@@ -97,7 +97,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The last word of each sentence is the first of the next, in any case.",
         gamed: "A single sentence passes.",
-        difference: "Original keeps inner marks on the word: `rain”. Rain, ` fails. Fixed compares words without marks.",
+        difference: "The published check keeps inner marks on the word: `rain”. Rain, ` fails. The corrected one compares words without marks.",
         build: last_first,
     },
     Constraint {
@@ -106,7 +106,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "In each line with words the first and the last word are the same, in any case.",
         gamed: "Lines of one word.",
-        difference: "Original strips the line, not the words: `**Rain** came as **rain**` fails. Fixed strips the words.",
+        difference: "The published check strips the line, not the words: `**Rain** came as **rain**` fails. The corrected one strips the words.",
         build: paragraph_last_first,
     },
     Constraint {
@@ -115,7 +115,7 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "No two neighbouring words start with the same letter, without regard to case and to ASCII marks.",
         gamed: "Two words in turn.",
-        difference: "Original takes a typographic quote or a long dash for a letter.",
+        difference: "The published check takes a typographic quote or a long dash for a letter.",
         build: no_consecutive,
     },
     Constraint {
@@ -128,8 +128,8 @@ pub(super) const TABLE: &[Constraint] = &[
         ],
         checks: "Word `m` of sentence `n` is the keyword, in any case.",
         gamed: "Filling up with short sentences.",
-        difference: "Original counts NLTK's tokens, so that `can't` and `cannot` are two words, and a negative `m` from the \
-                     end, which Fixed refuses.",
+        difference: "The published check counts NLTK's tokens, so that `can't` and `cannot` are two words, and a negative `m` from the \
+                     end, which the corrected one refuses.",
         build: keywords_specific_position,
     },
     Constraint {
@@ -138,25 +138,25 @@ pub(super) const TABLE: &[Constraint] = &[
         parameters: &[Parameter::new("keyword", Kind::Text)],
         checks: "The second word and the second to last are the keyword, in any case.",
         gamed: "A short frame around any text.",
-        difference: "Original counts marks as words, except one at the end: `The kettle is a kettle, friend.` fails. Fixed \
+        difference: "The published check counts marks as words, except one at the end: `The kettle is a kettle, friend.` fails. The corrected one \
                      counts words.",
         build: words_position,
     },
 ];
 
 /// The first letters of the words, in lower case.
-fn initials<'v>(view: &'v View<'_>, fixed: bool) -> impl Iterator<Item = char> + 'v {
-    view.words().iter().filter_map(move |word| initial(if fixed { reading::bare(word) } else { word }))
+fn initials<'v>(view: &'v View<'_>, corrected: bool) -> impl Iterator<Item = char> + 'v {
+    view.words().iter().filter_map(move |word| initial(if corrected { reading::bare(word) } else { word }))
 }
 
 fn alphabet(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         // The one letter whose lower case has two characters is no letter of the alphabet at the start.
-        if !fixed && words_without_marks(view).next().is_some_and(|word| word.starts_with('İ')) {
+        if !corrected && words_without_marks(view).next().is_some_and(|word| word.starts_with('İ')) {
             return false;
         }
-        let mut letters = initials(view, fixed);
+        let mut letters = initials(view, corrected);
         let Some(mut letter) = letters.next().filter(char::is_ascii_lowercase) else { return false };
         letters.all(|next| {
             letter = if letter == 'z' { 'a' } else { char::from(letter as u8 + 1) };
@@ -180,11 +180,11 @@ fn is_consonant(byte: u8) -> bool {
 }
 
 fn consonants(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let clustered =
             |word: &str| word.as_bytes().windows(2).any(|pair| pair.iter().all(|&byte| is_consonant(byte)));
-        let exempt = |word: &str| fixed && !word.chars().any(is_alpha);
+        let exempt = |word: &str| corrected && !word.chars().any(is_alpha);
         split(view.lower()).all(|word| clustered(word) || exempt(word))
     })
 }
@@ -194,7 +194,7 @@ fn is_palindrome(word: &str) -> bool {
 }
 
 fn palindrome(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let mut found = HashSet::new();
             let letters =
@@ -218,7 +218,7 @@ fn is_prime(number: usize) -> bool {
 }
 
 fn prime_lengths(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let length = |word: &str| word.chars().filter(|&c| reading::is_word_part(c)).count();
             let words = view.words().iter().flat_map(|word| word.split(reading::is_wide_mark));
@@ -233,10 +233,10 @@ fn prime_lengths(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn start_verb(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let is_verb = |tokens: &[&str]| first_tag(tokens).is_some_and(|tag| tag.contains("VB"));
-        if !fixed {
+        if !corrected {
             return is_verb(&first_tokens(view, false));
         }
         // Marks before the first word, such as quotes and bullets, are left out; those after it tell the tagger much.
@@ -288,10 +288,10 @@ fn first_tokens<'a>(view: &View<'a>, from_word: bool) -> Vec<&'a str> {
 
 fn repeats(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let most = arguments.count("small_n")?;
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut counts = HashMap::new();
-        let word = |word| if fixed { Cow::Borrowed(reading::bare(word)) } else { without_marks(word) };
+        let word = |word| if corrected { Cow::Borrowed(reading::bare(word)) } else { without_marks(word) };
         split(view.lower()).map(word).filter(|word| !word.is_empty()).all(|word| {
             let count = counts.entry(word).or_insert(0_u32);
             *count += 1;
@@ -301,14 +301,14 @@ fn repeats(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn odd_even_syllables(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
         let mut alternates = |word: &str| {
             let parity = syllables(word) % 2;
             before.replace(parity) != Some(parity)
         };
-        match fixed {
+        match corrected {
             true => bare_words(view).all(|word| alternates(&without_marks(word))),
             false => words_without_marks(view).all(|word| alternates(&word)),
         }
@@ -316,7 +316,7 @@ fn odd_even_syllables(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> 
 }
 
 fn last_first(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(|view| {
             let mut before: Option<&str> = None;
             let sentences = read_sentences(view).into_iter().map(reading::words);
@@ -338,10 +338,10 @@ fn last_first(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn paragraph_last_first(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         view.text().split('\n').all(|line| {
-            if fixed {
+            if corrected {
                 let mut words = split(line).map(reading::bare).filter(|word| !word.is_empty());
                 let first = words.next();
                 return words.last().is_none_or(|last| first.is_some_and(|first| same_lower(first, last)));
@@ -354,10 +354,10 @@ fn paragraph_last_first(arguments: &Arguments<'_>) -> Result<Test, ArgumentError
 }
 
 fn no_consecutive(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
-        initials(view, fixed).all(|letter| before.replace(letter) != Some(letter))
+        initials(view, corrected).all(|letter| before.replace(letter) != Some(letter))
     })
 }
 
@@ -373,11 +373,11 @@ fn keywords_specific_position(arguments: &Arguments<'_>) -> Result<Test, Argumen
         if good { Ok(place) } else { Err(arguments.refused(name, "must be at least 1")) }
     };
     let sentence = place("n", 1)?;
-    let fixed = arguments.fixed();
-    let word = place("m", if fixed { 1 } else { i64::MIN })?;
+    let corrected = arguments.corrected();
+    let word = place("m", if corrected { 1 } else { i64::MIN })?;
     test(move |view| {
         let Ok(sentence) = usize::try_from(sentence - 1) else { return false };
-        if fixed {
+        if corrected {
             let sentences = read_sentences(view);
             let words = sentences.get(sentence).map_or(Vec::new(), |sentence| reading::words(sentence));
             return usize::try_from(word - 1)
@@ -396,7 +396,7 @@ fn keywords_specific_position(arguments: &Arguments<'_>) -> Result<Test, Argumen
 
 fn words_position(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let keyword = lower(strip(arguments.text("keyword")?)).into_owned();
-    if arguments.fixed() {
+    if arguments.corrected() {
         return test(move |view| {
             let words: Vec<&str> = bare_words(view).collect();
             let last = words.len().checked_sub(2).and_then(|at| words.get(at));
@@ -427,7 +427,8 @@ mod tests {
     fn labels_are_no_verbs() {
         let verb = |text: &str| {
             let check =
-                crate::parse("words:start_verb", &serde_json::Value::Null, crate::Semantics::Fixed).unwrap();
+                crate::parse("words:start_verb", &serde_json::Value::Null, crate::Semantics::Corrected)
+                    .unwrap();
             crate::verdicts(text, &[check], crate::Mode::Strict)[0]
         };
         assert!(verb("* **Dive** into the story.") && verb("*** *** *** \"Run home.\""));
@@ -439,7 +440,7 @@ mod tests {
     #[test]
     fn dotted_capital_starts_no_alphabet() {
         let check =
-            crate::parse("words:alphabet", &serde_json::Value::Null, crate::Semantics::Original).unwrap();
+            crate::parse("words:alphabet", &serde_json::Value::Null, crate::Semantics::Published).unwrap();
         assert_eq!(crate::verdicts("İ", &[check], crate::Mode::Strict), [false]);
     }
 

@@ -28,7 +28,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "The response is in English and in capital letters.",
         gamed: "By a single word in capitals.",
         difference: "The published checker asks langdetect, which takes \"GO HOME NOW\" for another language. \
-            Fixed is content where a few words may be English.",
+            The corrected one is content where a few words may be English.",
         build: english_capital,
     },
     Constraint {
@@ -37,7 +37,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         parameters: &[],
         checks: "The response is in English and in small letters.",
         gamed: "By a single word in small letters.",
-        difference: "The published checker asks langdetect, which takes \"hi all\" for another language. Fixed is \
+        difference: "The published checker asks langdetect, which takes \"hi all\" for another language. The corrected one is \
             content where a few words may be English.",
         build: english_lowercase,
     },
@@ -46,7 +46,7 @@ pub(crate) const TABLE: &[Constraint] = &[
 fn capital_word_frequency(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let limit = arguments.number("capital_frequency")?;
     let relation = arguments.relation("capital_relation")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => {
             compare(relation, limit, |view| view.read_words().iter().filter(|word| is_upper(word)).count())
         }
@@ -85,10 +85,10 @@ fn english_lowercase(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn english(arguments: &Arguments<'_>, cased: fn(&str) -> bool) -> Test {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Box::new(move |view| {
         cased(view.text())
-            && match fixed {
+            && match corrected {
                 true => may_be_english(view.lower()),
                 false => view.language().is_none_or(|language| language == "en"),
             }

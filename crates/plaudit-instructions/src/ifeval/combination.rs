@@ -42,10 +42,10 @@ fn two_responses(_: &Arguments<'_>) -> Result<Test, ArgumentError> {
 fn repeat_prompt(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     const NAME: &str = "prompt_to_repeat";
     let given = arguments.text(NAME)?;
-    if given.is_empty() || (arguments.fixed() && strip(given).is_empty()) {
+    if given.is_empty() || (arguments.corrected() && strip(given).is_empty()) {
         return Err(arguments.refused(NAME, "must not be empty"));
     }
-    if arguments.fixed() {
+    if arguments.corrected() {
         let prompt = strip(given).to_owned();
         return Ok(Box::new(move |view| {
             let Some(answer) = strip(view.text()).strip_prefix(prompt.as_str()) else { return false };

@@ -30,12 +30,12 @@ pub(crate) const TABLE: &[Constraint] = &[
 
 fn number_placeholders(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = arguments.count("num_placeholders")?;
-    let fixed = arguments.fixed();
-    Ok(Box::new(move |view| placeholders(view.text(), fixed) as f64 >= wanted))
+    let corrected = arguments.corrected();
+    Ok(Box::new(move |view| placeholders(view.text(), corrected) as f64 >= wanted))
 }
 
-/// Brackets that close on the same line. Fixed: with a letter inside, and neither a link nor an index.
-fn placeholders(text: &str, fixed: bool) -> usize {
+/// Brackets that close on the same line. Corrected: with a letter inside, and neither a link nor an index.
+fn placeholders(text: &str, corrected: bool) -> usize {
     let mut count = 0;
     let bytes = text.as_bytes();
     let mut from = 0;
@@ -51,7 +51,7 @@ fn placeholders(text: &str, fixed: bool) -> usize {
         let index = text[..open].chars().next_back().is_some_and(|c| is_word_part(c) || c == ']' || c == '!');
         let link = matches!(bytes.get(end + 1), Some(b'('));
         let named = inside.chars().any(|c| c.is_alphabetic()) && !matches!(strip(inside), "x" | "X");
-        if !fixed || (named && !index && !link) {
+        if !corrected || (named && !index && !link) {
             count += 1;
         }
     }
@@ -61,7 +61,7 @@ fn placeholders(text: &str, fixed: bool) -> usize {
 fn postscript(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     const NAME: &str = "postscript_marker";
     let marker = strip(arguments.text(NAME)?);
-    if arguments.fixed() {
+    if arguments.corrected() {
         if marker.is_empty() {
             return Err(arguments.refused(NAME, "must not be empty"));
         }

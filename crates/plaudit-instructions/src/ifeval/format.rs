@@ -72,7 +72,7 @@ pub(crate) const TABLE: &[Constraint] = &[
 
 fn number_bullet_lists(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = arguments.count("num_bullets")?;
-    let count = if arguments.fixed() { bullets } else { published_bullets };
+    let count = if arguments.corrected() { bullets } else { published_bullets };
     Ok(Box::new(move |view| count(view.text()) as f64 == wanted))
 }
 
@@ -114,10 +114,10 @@ fn bullets(text: &str) -> usize {
 const OPTIONS: [&str; 3] = ["My answer is yes.", "My answer is no.", "My answer is maybe."];
 
 fn constrained_response(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         let found = OPTIONS.iter().filter(|option| view.text().contains(*option)).count();
-        if fixed { found == 1 } else { found > 0 }
+        if corrected { found == 1 } else { found > 0 }
     }))
 }
 
@@ -147,7 +147,7 @@ fn multiple_sections(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     const NAME: &str = "section_spliter";
     let splitter = strip(arguments.text(NAME)?);
     let wanted = arguments.count("num_sections")?;
-    if arguments.fixed() {
+    if arguments.corrected() {
         if splitter.is_empty() {
             return Err(arguments.refused(NAME, "must not be empty"));
         }
@@ -197,24 +197,24 @@ fn headings(text: &str, word: &str) -> usize {
 }
 
 fn json_format(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         let mut text = strip(view.text());
         for fence in ["```json", "```Json", "```JSON", "```"] {
             text = text.strip_prefix(fence).map_or(text, |rest| rest);
         }
         text = strip(text.strip_suffix("```").map_or(text, |rest| rest));
-        is_json(text, !fixed)
+        is_json(text, !corrected)
     }))
 }
 
 fn title(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         if memchr::memmem::find(view.text().as_bytes(), b"<<").is_none() {
             return false;
         }
-        view.text().split('\n').any(|line| match fixed {
+        view.text().split('\n').any(|line| match corrected {
             true => has_title(line),
             false => has_published_title(line),
         })

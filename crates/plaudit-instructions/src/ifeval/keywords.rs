@@ -14,7 +14,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "Every keyword is in the response, in upper or lower case.",
         gamed: "By listing the keywords without a sentence around them.",
         difference: "The published checker takes a keyword for a regular expression and finds it inside longer words: \
-            `art` is found in \"party\", `C++` in \"plain C\", and `(note` cannot be checked. Fixed searches for the \
+            `art` is found in \"party\", `C++` in \"plain C\", and `(note` cannot be checked. The corrected one searches for the \
             words themselves.",
         build: existence,
     },
@@ -38,7 +38,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "None of the words is there, in upper or lower case.",
         gamed: "By spelling a word with spaces or with letters of another script.",
         difference: "The published checker demands a boundary of a word at both ends and so misses `.net` in \"Use \
-            .net here.\" and 散步 in 我们散步吧. Fixed finds both.",
+            .net here.\" and 散步 in 我们散步吧. The corrected one finds both.",
         build: forbidden_words,
     },
     Constraint {
@@ -48,7 +48,8 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "The letter is there at least, or less than, so many times, in upper or lower case.",
         gamed: "By a line of that letter alone.",
         difference: "Where the letter is a sign such as `#`, the published checker draws one of a to z at random in every \
-            run; Original draws as well, and always the same one for a sign. Fixed counts the sign itself, and letters such as `é`.",
+            run; the published check draws as well, and always the same one for a sign. The corrected one counts the sign \
+            itself, and letters such as `é`.",
         build: letter_frequency,
     },
     Constraint {
@@ -72,7 +73,7 @@ pub(crate) const LETTER: &[Parameter] = &[
 /// A list of keywords. Where a text stands instead, the published checkers take each of its letters for one.
 fn list<'a>(arguments: &Arguments<'a>, name: &str) -> Result<Vec<&'a str>, ArgumentError> {
     let list = match arguments.required(name)?.as_str() {
-        Some(text) if !arguments.fixed() => {
+        Some(text) if !arguments.corrected() => {
             text.char_indices().map(|(at, c)| &text[at..at + c.len_utf8()]).collect()
         }
         _ => arguments.texts(name)?,
@@ -112,7 +113,7 @@ pub(crate) fn letter_frequency(arguments: &Arguments<'_>) -> Result<Test, Argume
     let letter = lower(given).into_owned();
     let letter = match (given.chars().count(), letter.as_bytes()) {
         (1, [b'a'..=b'z']) => letter,
-        (1, _) if arguments.fixed() => letter,
+        (1, _) if arguments.corrected() => letter,
         (1, [sign]) if sign.is_ascii() => drawn(*sign).to_string(),
         _ => return Err(arguments.refused("letter", "must be one letter")),
     };
@@ -136,10 +137,10 @@ fn count_letter(view: &View<'_>, letter: &str) -> usize {
 }
 
 fn no_comma(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         memchr::memchr(b',', view.text().as_bytes()).is_none()
-            && !(fixed && !view.is_ascii() && view.text().chars().any(is_comma))
+            && !(corrected && !view.is_ascii() && view.text().chars().any(is_comma))
     }))
 }
 

@@ -15,7 +15,7 @@ pub(crate) const TABLE: &[Constraint] = &[Constraint {
     checks: "The response is in the language, and no part of it in another.",
     gamed: "By a response without words, which is in any language.",
     difference: "The published checker asks langdetect for the likeliest language of the whole: \"Oui, merci.\" is \
-        not French there, and half a text in another language passes. Fixed looks at the words line by line and \
+        not French there, and half a text in another language passes. The corrected one looks at the words line by line and \
         leaves out code and addresses. It also knows the languages that IFEval does not, such as `zh-cn`.",
     build: response_language,
 }];
@@ -88,12 +88,12 @@ pub(crate) fn may_be_english(text: &str) -> bool {
 
 fn response_language(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let language = arguments.text("language")?;
-    let known = IFEVAL.contains(&language) || (arguments.fixed() && MORE.contains(&language));
+    let known = IFEVAL.contains(&language) || (arguments.corrected() && MORE.contains(&language));
     if !known {
         return Err(arguments.refused("language", "must be the code of a language, such as \"en\""));
     }
     let language = language.to_owned();
-    Ok(if arguments.fixed() {
+    Ok(if arguments.corrected() {
         Box::new(move |view| is_in_language(view.text(), &language))
     } else {
         Box::new(move |view| view.language().is_none_or(|found| found == language))

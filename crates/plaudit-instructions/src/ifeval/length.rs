@@ -18,7 +18,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "There are at least, or less than, so many sentences.",
         gamed: "By sentences of one word.",
         difference: "The published checker counts with NLTK's Punkt, which ends a sentence at `e.g.` and `i.e.` and \
-            knows neither `。` nor curly quotes. Fixed counts as a reader does.",
+            knows neither `。` nor curly quotes. The corrected one counts as a reader does.",
         build: number_sentences,
     },
     Constraint {
@@ -28,7 +28,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         checks: "There are at least, or less than, so many words.",
         gamed: "By repeating words.",
         difference: "The published checker counts the matches of `\\w+`: \"don't\" and \"3.14\" are two words each. \
-            Fixed counts one for each.",
+            The corrected one counts one for each.",
         build: number_words,
     },
     Constraint {
@@ -52,7 +52,7 @@ pub(crate) const TABLE: &[Constraint] = &[
         gamed: "By paragraphs of one word.",
         difference: "The published checker counts blank pieces when it looks for the nth, so that a double blank line \
             shifts it; a line with a space in it and CRLF do not end a paragraph; \"Weather:\" is not the word \
-            \"weather\". Fixed sees what a reader sees.",
+            \"weather\". The corrected one sees what a reader sees.",
         build: nth_paragraph_first_word,
     },
 ];
@@ -60,7 +60,7 @@ pub(crate) const TABLE: &[Constraint] = &[
 fn number_sentences(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let limit = arguments.count("num_sentences")?;
     let relation = arguments.relation("relation")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => compare(relation, limit, |view| view.read_sentences().len()),
         false => compare(relation, limit, |view| view.sentences().len()),
     })
@@ -69,7 +69,7 @@ fn number_sentences(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 fn number_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let limit = arguments.count("num_words")?;
     let relation = arguments.relation("relation")?;
-    Ok(match arguments.fixed() {
+    Ok(match arguments.corrected() {
         true => compare(relation, limit, |view| view.read_words().len()),
         false => compare(relation, limit, |view| count_runs(view.text())),
     })
@@ -77,13 +77,13 @@ fn number_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 
 fn number_paragraphs(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let wanted = arguments.count("num_paragraphs")?;
-    let fixed = arguments.fixed();
-    Ok(Box::new(move |view| paragraphs(view, fixed).is_some_and(|count| count as f64 == wanted)))
+    let corrected = arguments.corrected();
+    Ok(Box::new(move |view| paragraphs(view, corrected).is_some_and(|count| count as f64 == wanted)))
 }
 
 /// The number of paragraphs that `***` divides, or nothing where one between others is blank.
-pub(crate) fn paragraphs(view: &View<'_>, fixed: bool) -> Option<usize> {
-    match fixed {
+pub(crate) fn paragraphs(view: &View<'_>, corrected: bool) -> Option<usize> {
+    match corrected {
         true => inner_pieces(&reading::divided(view.text())),
         false => inner_pieces(&view.text().split("***").collect::<Vec<_>>()),
     }
@@ -110,7 +110,7 @@ fn nth_paragraph_first_word(arguments: &Arguments<'_>) -> Result<Test, ArgumentE
     let Some(nth) = usize::try_from(nth).ok().filter(|&nth| nth > 0 && nth as f64 <= wanted) else {
         return Err(arguments.refused("nth_paragraph", "must be from 1 to num_paragraphs"));
     };
-    Ok(if arguments.fixed() {
+    Ok(if arguments.corrected() {
         let word = strip(word).to_owned();
         Box::new(move |view| {
             let paragraphs = reading::paragraphs(view.text());

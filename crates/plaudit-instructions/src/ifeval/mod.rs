@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn short_english_may_be_cased() {
-        let capital = |text| follows("change_case:english_capital", json!({}), text, Semantics::Fixed);
+        let capital = |text| follows("change_case:english_capital", json!({}), text, Semantics::Corrected);
         for good in [
             "AMBER LANTERN",
             "1. VELVET HARBOR\n2. PAPER COMET\n3. QUIET ORBIT",
@@ -47,7 +47,7 @@ mod tests {
         {
             assert!(!capital(bad), "{bad}");
         }
-        let small = |text| follows("change_case:english_lowercase", json!({}), text, Semantics::Fixed);
+        let small = |text| follows("change_case:english_lowercase", json!({}), text, Semantics::Corrected);
         assert!(small("misty copper mornings,\nherons drift over hollow reeds"));
         assert!(!small("merci beaucoup et bonne nuit"));
     }
@@ -56,7 +56,7 @@ mod tests {
     fn a_heading_may_stand_behind_a_quotation_mark() {
         let kwargs = json!({"section_spliter": "PART", "num_sections": 2});
         let parts =
-            |text| follows("detectable_format:multiple_sections", kwargs.clone(), text, Semantics::Fixed);
+            |text| follows("detectable_format:multiple_sections", kwargs.clone(), text, Semantics::Corrected);
         assert!(parts("\"PART 1: rain\n\nPART 2: sun\""));
         assert!(!parts("\"PART 1: rain\n\nPART 2: sun"));
         assert!(!parts("He said \"PART 1\", then\n\"PART 2\""));
@@ -68,11 +68,11 @@ mod tests {
         let letters: Vec<String> = ('a'..='z').map(|letter| letter.to_string()).collect();
         let drawn: Vec<&String> = letters
             .iter()
-            .filter(|text| follows("keywords:letter_frequency", kwargs.clone(), text, Semantics::Original))
+            .filter(|text| follows("keywords:letter_frequency", kwargs.clone(), text, Semantics::Published))
             .collect();
         assert_eq!(drawn.len(), 1);
-        assert!(follows("keywords:letter_frequency", kwargs, "50 %", Semantics::Fixed));
+        assert!(follows("keywords:letter_frequency", kwargs, "50 %", Semantics::Corrected));
         let word = json!({"letter": "ab", "let_frequency": 1, "let_relation": "at least"});
-        assert!(parse("keywords:letter_frequency", &word, Semantics::Original).is_err());
+        assert!(parse("keywords:letter_frequency", &word, Semantics::Published).is_err());
     }
 }

@@ -30,7 +30,7 @@ pub(crate) const TABLE: &[Constraint] = &[
 fn end_checker(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     const NAME: &str = "end_phrase";
     let phrase = lower(strip(arguments.text(NAME)?)).into_owned();
-    if !arguments.fixed() {
+    if !arguments.corrected() {
         return Ok(Box::new(move |view| lower(strip(view.text()).trim_matches('"')).ends_with(&phrase)));
     }
     if phrase.is_empty() {
@@ -50,10 +50,10 @@ fn end_checker(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 }
 
 fn quotation(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
-    let fixed = arguments.fixed();
+    let corrected = arguments.corrected();
     Ok(Box::new(move |view| {
         let text = strip(view.text());
-        if fixed {
+        if corrected {
             return is_quoted(text);
         }
         text.chars().nth(1).is_some() && text.starts_with('"') && text.ends_with('"')

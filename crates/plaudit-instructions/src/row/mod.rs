@@ -219,7 +219,7 @@ mod tests {
 
     fn ids(row: Value) -> Result<Vec<&'static str>, String> {
         let row = row.as_object().unwrap().clone();
-        match read(&row, Semantics::Fixed) {
+        match read(&row, Semantics::Corrected) {
             Ok(row) => Ok(row.checks.iter().map(|check| check.constraint().id).collect()),
             Err(error) => Err(error.to_string()),
         }
@@ -241,7 +241,7 @@ mod tests {
         let row = json!({"verifier_metadata": {"instruction_id_list": ["copy:copy"], "grading_mode": "fraction",
             "kwargs": [{"prompt_to_repeat": "x"}]}});
         assert_eq!(
-            read(row.as_object().unwrap(), Semantics::Original).unwrap().grading,
+            read(row.as_object().unwrap(), Semantics::Published).unwrap().grading,
             Some(Grading::Fraction)
         );
     }

@@ -1,4 +1,4 @@
-//! Words, sentences and paragraphs as a reader counts them: what checks with fixed semantics look at.
+//! Words, sentences and paragraphs as a reader counts them: what checks with corrected semantics look at.
 //!
 //! `don't`, `3.14`, `well-known` and `e.g.` are one word each, a dash alone is none. A sentence ends at a full stop, a
 //! question mark or an exclamation mark of any script, but not at an abbreviation, an initial or a decimal point.

@@ -33,7 +33,7 @@ fn every_id_is_documented() {
 #[test]
 fn missing_arguments_are_named() {
     for constraint in constraints() {
-        for semantics in [Semantics::Original, Semantics::Fixed] {
+        for semantics in [Semantics::Published, Semantics::Corrected] {
             let result = parse(constraint.id, &json!({}), semantics);
             let needed = constraint.parameters.iter().find(|parameter| !parameter.optional);
             match (result, needed) {
@@ -53,7 +53,10 @@ fn missing_arguments_are_named() {
 #[test]
 fn unknown_ids_are_errors() {
     for id in ["", "keywords:existance", "punctuation:no_comma "] {
-        assert_eq!(parse(id, &json!({}), Semantics::Fixed).unwrap_err().problem, Problem::UnknownConstraint);
+        assert_eq!(
+            parse(id, &json!({}), Semantics::Corrected).unwrap_err().problem,
+            Problem::UnknownConstraint
+        );
     }
     assert!(find("punctuation:no_comma").is_some());
 }

@@ -195,12 +195,12 @@ fn texts() -> Vec<(&'static str, String)> {
 
 #[test]
 fn no_text_makes_an_original_constraint_slow() {
-    all_in_time(Semantics::Original);
+    all_in_time(Semantics::Published);
 }
 
 #[test]
 fn no_text_makes_a_fixed_constraint_slow() {
-    all_in_time(Semantics::Fixed);
+    all_in_time(Semantics::Corrected);
 }
 
 /// Every constraint on every text; `make test-limits` measures it. A build without optimisation looks at fewer texts.

@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn no_text_panics_and_verdicts_repeat(text in texts()) {
         thread_local! {
-            static CHECKS: [Vec<Check>; 2] = [checks(Semantics::Original), checks(Semantics::Fixed)];
+            static CHECKS: [Vec<Check>; 2] = [checks(Semantics::Published), checks(Semantics::Corrected)];
         }
         CHECKS.with(|both| {
             for checks in both {
@@ -157,18 +157,18 @@ proptest! {
 
     #[test]
     fn blank_texts_follow_nothing(text in "[ \t\r\n\u{a0}\u{3000}]{0,8}") {
-        thread_local!(static CHECKS: Vec<Check> = checks(Semantics::Fixed));
+        thread_local!(static CHECKS: Vec<Check> = checks(Semantics::Corrected));
         CHECKS.with(|checks| assert!(!verdicts(&text, checks, Mode::Loose).contains(&true)));
     }
 
     #[test]
     fn no_ground_truth_panics(text in "[\\[\\]{}()'\":, a-e0-9\\\\unxN.TrueFalse-]{0,40}") {
-        let _ = row::from_ground_truth(&json!(text), Semantics::Fixed);
+        let _ = row::from_ground_truth(&json!(text), Semantics::Corrected);
     }
 
     #[test]
     fn no_keyword_panics(keyword in "[a-c(){}\\[\\]|*+?.^$\\\\0-9,?:<>=!PdwsbZ-]{0,12}") {
-        for semantics in [Semantics::Original, Semantics::Fixed] {
+        for semantics in [Semantics::Published, Semantics::Corrected] {
             for (id, kwargs) in [
                 ("keywords:existence", json!({"keywords": [keyword]})),
                 ("keywords:forbidden_words", json!({"forbidden_words": [keyword]})),

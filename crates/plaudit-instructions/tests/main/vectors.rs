@@ -48,8 +48,13 @@ pub(crate) fn answer(vector: &Vector, semantics: Semantics, mode: Mode) -> Value
 /// The three questions, each with what is expected; truth that is open has nothing.
 pub(crate) fn questions(vector: &Vector) -> [(&'static str, Semantics, Mode, Option<&Value>); 3] {
     [
-        ("original_strict", Semantics::Original, Mode::Strict, Some(&vector.strict)),
-        ("original_loose", Semantics::Original, Mode::Loose, Some(&vector.loose)),
-        ("fixed_truth", Semantics::Fixed, Mode::Strict, Some(&vector.truth).filter(|truth| !truth.is_null())),
+        ("published_strict", Semantics::Published, Mode::Strict, Some(&vector.strict)),
+        ("published_loose", Semantics::Published, Mode::Loose, Some(&vector.loose)),
+        (
+            "corrected_truth",
+            Semantics::Corrected,
+            Mode::Strict,
+            Some(&vector.truth).filter(|truth| !truth.is_null()),
+        ),
     ]
 }

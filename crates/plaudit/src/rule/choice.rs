@@ -2,7 +2,7 @@
 
 use super::choice_answer::{self, Chosen};
 use super::choice_options::ChoiceOptions;
-use super::choice_original;
+use super::choice_published;
 use super::math_verify_reward::secret_seed;
 use super::pattern::Searcher;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
@@ -43,11 +43,11 @@ use std::collections::BTreeSet;
 ///
 /// ## When to use it
 /// For GPQA, MMLU, ARC and their like. Ask for one form of the answer in the prompt and name it in `mode`: the fewer places are looked at,
-/// the less is guessed. `semantics: original` reproduces NeMo-Gym's `mcqa`, with its faults.
+/// the less is guessed. `semantics: published` reproduces NeMo-Gym's `mcqa`, with its faults.
 ///
 /// ## How it can be gamed
 /// By a guess: with four options a quarter is right. Let groups be large, and watch `answered`. A pattern of one's own may match anywhere
-/// in the response. With `semantics: original` "anything but the glass rod" is the glass rod, and "B. coli" is B.
+/// in the response. With `semantics: published` "anything but the glass rod" is the glass rod, and "B. coli" is B.
 ///
 /// ## Example
 /// ```yaml
@@ -72,7 +72,7 @@ pub struct Choice {
 
 impl Default for Choice {
     fn default() -> Self {
-        Self { mode: None, patterns: Vec::new(), semantics: ChoiceSemantics::Fixed, scope: Scope::Final }
+        Self { mode: None, patterns: Vec::new(), semantics: ChoiceSemantics::Corrected, scope: Scope::Final }
     }
 }
 
@@ -97,9 +97,9 @@ pub enum ChoiceMode {
 #[serde(rename_all = "lowercase")]
 pub enum ChoiceSemantics {
     /// As a reader would.
-    Fixed,
+    Corrected,
     /// As NeMo-Gym's `mcqa` does: the thinking is text like any other, and `auto` is `lenient_boxed`.
-    Original,
+    Published,
 }
 
 /// How much of the end of a response is searched for a pattern, in bytes: a little, and more where nothing is found there.
@@ -131,21 +131,21 @@ fn searcher(pattern: &str) -> Result<Searcher, String> {
 impl Choice {
     fn score(&self, patterns: &[Searcher], sample: &Sample<'_>, seed: u64) -> Result<Outcome, Outcome> {
         let options = ChoiceOptions::of(sample)?;
-        if self.semantics == ChoiceSemantics::Original && options.are_numbered() {
+        if self.semantics == ChoiceSemantics::Published && options.are_numbered() {
             return Err(bad_row("The options of the question are not named by letters.".to_owned()));
         }
         let right = self.right(sample, &options)?;
         let options = match self.semantics {
-            ChoiceSemantics::Fixed => options.without_twins(right),
-            ChoiceSemantics::Original => options,
+            ChoiceSemantics::Corrected => options.without_twins(right),
+            ChoiceSemantics::Published => options,
         };
         let mode = self.mode(sample)?;
         let text = self.scope.of(sample.text);
         let text = match self.semantics {
-            ChoiceSemantics::Fixed => {
+            ChoiceSemantics::Corrected => {
                 after_thought(text).ok_or_else(|| Outcome::floored(0.0, Code::UnclosedThink))?
             }
-            ChoiceSemantics::Original => strip(text),
+            ChoiceSemantics::Published => strip(text),
         };
         let own = self.own_patterns(sample)?;
         let mut work = 0;
@@ -156,8 +156,8 @@ impl Choice {
             }
         }
         let found = match self.semantics {
-            ChoiceSemantics::Fixed => choice_answer::read(text, mode, &options, seed),
-            ChoiceSemantics::Original => letter(choice_original::read(text, mode, &options)),
+            ChoiceSemantics::Corrected => choice_answer::read(text, mode, &options, seed),
+            ChoiceSemantics::Published => letter(choice_published::read(text, mode, &options)),
         };
         Ok(outcome(found, right))
     }
@@ -176,8 +176,8 @@ impl Choice {
             Some(_) => return Err(bad_row("The row's expected_answer is no text.".to_owned())),
         };
         let read = |reference: &str| match self.semantics {
-            ChoiceSemantics::Fixed => choice_answer::reference(reference, options),
-            ChoiceSemantics::Original => super::choice_options::single(&reference.to_uppercase()),
+            ChoiceSemantics::Corrected => choice_answer::reference(reference, options),
+            ChoiceSemantics::Published => super::choice_options::single(&reference.to_uppercase()),
         };
         let letter = match (sample.reference, expected) {
             (None, Some(expected)) => read(strip(expected)),
@@ -236,8 +236,8 @@ impl Choice {
                 Ok(pattern) => patterns.push(pattern),
                 // The origin passes over what its engine cannot compile.
                 Err(message)
-                    if self.semantics == ChoiceSemantics::Original && message.starts_with("regex_syntax") => {
-                }
+                    if self.semantics == ChoiceSemantics::Published
+                        && message.starts_with("regex_syntax") => {}
                 Err(message) => {
                     return Err(bad_row(format!("A pattern of the row cannot be used: {message}.")));
                 }
@@ -263,12 +263,12 @@ impl Choice {
         }
         let Some(captured) = captured else { return Ok(Chosen::Nothing) };
         match self.semantics {
-            ChoiceSemantics::Fixed => Ok(choice_answer::captured(captured, options, seed)),
-            ChoiceSemantics::Original if pattern.groups() > 1 => {
+            ChoiceSemantics::Corrected => Ok(choice_answer::captured(captured, options, seed)),
+            ChoiceSemantics::Published if pattern.groups() > 1 => {
                 let message = "A pattern of the row has more than one group, which its origin cannot read.";
                 Err(bad_row(message.to_owned()))
             }
-            ChoiceSemantics::Original => Ok(letter(choice_original::captured(captured, options))),
+            ChoiceSemantics::Published => Ok(letter(choice_published::captured(captured, options))),
         }
     }
 }
@@ -424,7 +424,7 @@ mod tests {
         assert_eq!(ask(json!({}), "\\boxed{A}", None, nemo).value(), Some(1.0));
         let arc = json!({"choices": {"label": ["1", "2"], "text": ["x", "y"]}, "expected_answer": 2});
         assert_eq!(ask(json!({}), "\\boxed{2}", None, arc.clone()).value(), Some(1.0));
-        assert_eq!(ask(json!({"semantics": "original"}), "\\boxed{2}", None, arc).value(), None);
+        assert_eq!(ask(json!({"semantics": "published"}), "\\boxed{2}", None, arc).value(), None);
         assert_eq!(rejected::<Choice>(json!({"patterns": ["("]})), ["patterns"]);
     }
 

@@ -38,7 +38,7 @@ use std::sync::Arc;
 ///
 /// ## When to use it
 /// For IF-RLVR and other data of instructions that a program can check. `credit: share` gives part of the credit while a model learns;
-/// IFEval's accuracy per prompt is `credit: all`. `semantics: original` reproduces published numbers, with their
+/// IFEval's accuracy per prompt is `credit: all`. `semantics: published` reproduces published numbers, with their
 /// faults; a letter that is a sign, which the published checker replaces by a random letter, is replaced by the same one in every run.
 ///
 /// ## How it can be gamed
@@ -68,7 +68,7 @@ pub struct Instructions {
 
 impl Default for Instructions {
     fn default() -> Self {
-        Self { semantics: Semantics::Fixed, credit: None, mode: Mode::Strict, scope: Scope::Final }
+        Self { semantics: Semantics::Corrected, credit: None, mode: Mode::Strict, scope: Scope::Final }
     }
 }
 
@@ -91,8 +91,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// The scorer of IF-RLVR, whose rows are literals, takes the thought off; those of the other forms are handed the answer alone.
 pub fn checked_text(text: &str, semantics: Semantics, is_literal: bool) -> Option<Cow<'_, str>> {
     match (semantics, after_thought(text)) {
-        (Semantics::Fixed, None) => None,
-        (Semantics::Original, Some(answer)) if !is_literal && answer.len() == text.len() => {
+        (Semantics::Corrected, None) => None,
+        (Semantics::Published, Some(answer)) if !is_literal && answer.len() == text.len() => {
             Some(Cow::Borrowed(text))
         }
         _ => Some(row::without_thought(text)),

@@ -104,7 +104,7 @@ impl ResponseLanguage {
 
 /// Whether a code names a language that can be told: the one that the constraint on the language of a response takes.
 fn is_known(language: &str) -> bool {
-    parse("language:response_language", &json!({ "language": language }), Semantics::Fixed).is_ok()
+    parse("language:response_language", &json!({ "language": language }), Semantics::Corrected).is_ok()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ mod choice_answer;
 #[cfg(feature = "math")]
 mod choice_options;
 #[cfg(feature = "math")]
-mod choice_original;
+mod choice_published;
 #[cfg(feature = "code")]
 mod code_blocks;
 pub mod code_patch_similarity;

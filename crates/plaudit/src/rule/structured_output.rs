@@ -48,7 +48,7 @@ use std::sync::Arc;
 ///
 /// ## When to use it
 /// For extraction, function calling and any other task whose answer a program reads. A valid document may be empty of meaning, so add a
-/// reward for its contents. `semantics: original` reproduces NeMo-Gym's `structured_outputs`.
+/// reward for its contents. `semantics: published` reproduces NeMo-Gym's `structured_outputs`.
 ///
 /// ## How it can be gamed
 /// By the least that the schema allows: empty lists, empty texts, and no optional property. Write `required`, `minItems` and `minLength`
@@ -91,7 +91,7 @@ impl Default for StructuredOutput {
             schemas: BTreeMap::new(),
             formats: SchemaFormats::Annotate,
             fences: DocumentFences::Optional,
-            semantics: DocumentSemantics::Fixed,
+            semantics: DocumentSemantics::Corrected,
             scope: Scope::Final,
         }
     }
@@ -124,10 +124,10 @@ pub enum DocumentFences {
 #[serde(rename_all = "lowercase")]
 pub enum DocumentSemantics {
     /// Documents by their standards, schemas as they are.
-    Fixed,
+    Corrected,
     /// As NeMo-Gym's `structured_outputs` does: the whole text is the document, schemas are made strict but for what stands in lists,
     /// and NaN is a number.
-    Original,
+    Published,
 }
 
 /// A schema that was looked through, as the component takes it.
@@ -233,12 +233,12 @@ impl StructuredOutput {
         if types(&schema) {
             return Err(bad_row("The schema is no object."));
         }
-        let original = self.semantics == DocumentSemantics::Original;
+        let published = self.semantics == DocumentSemantics::Published;
         let formats = self.formats == SchemaFormats::Assert;
-        let reading = Reading { python: original, formats, documents: Some(documents) };
+        let reading = Reading { python: published, formats, documents: Some(documents) };
         // Whether a schema can be checked is told of what was written.
         let compiled = CompiledSchema::read(&schema, reading).map_err(unsupported)?;
-        let schema = match (original, self.strict) {
+        let schema = match (published, self.strict) {
             (true, _) => made_strict_as_nemo_gym(schema),
             (false, true) => made_strict(schema),
             (false, false) => return Ok(LoadedSchema { schema, compiled: Some(compiled) }),
@@ -262,15 +262,15 @@ impl StructuredOutput {
         sample: &Sample<'_>,
     ) -> Result<Result<(), Fault>, Outcome> {
         let text = self.scope.of(sample.text);
-        let original = self.semantics == DocumentSemantics::Original;
-        let text = match original {
+        let published = self.semantics == DocumentSemantics::Published;
+        let text = match published {
             true => text,
             false => after_thought(text).ok_or_else(|| Outcome::floored(0.0, Code::UnclosedThink))?,
         };
         let Some(document) = self.located(text, format).filter(|text| !is_blank(text)) else {
             return Ok(Err(Fault::Word("no_document")));
         };
-        let dialect = if original { Dialect::Python } else { Dialect::Standard };
+        let dialect = if published { Dialect::Python } else { Dialect::Standard };
         let value = match document::read(&document, format, dialect) {
             Ok(value) => value,
             Err(Unread::Syntax) => return Ok(Err(Fault::Word("syntax"))),
@@ -289,7 +289,7 @@ impl StructuredOutput {
 
     /// The part of a text that is the document.
     fn located<'t>(&self, text: &'t str, format: DocumentFormat) -> Option<Cow<'t, str>> {
-        if self.semantics == DocumentSemantics::Original || self.fences == DocumentFences::None {
+        if self.semantics == DocumentSemantics::Published || self.fences == DocumentFences::None {
             return Some(Cow::Borrowed(text));
         }
         let blocks = fenced_blocks(text, format.fences());

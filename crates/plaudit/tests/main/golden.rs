@@ -213,7 +213,7 @@ fn instructions_give_the_credit_of_their_origins() {
         };
         for mode in ["strict", "loose"].into_iter().filter(|_| !framed) {
             for credit in ["all", "share"] {
-                let params = json!({"semantics": "original", "mode": mode, "credit": credit});
+                let params = json!({"semantics": "published", "mode": mode, "credit": credit});
                 check(params, &fields, Value::Null, &row["credit"][mode][credit]);
             }
         }
@@ -224,7 +224,7 @@ fn instructions_give_the_credit_of_their_origins() {
             let mut metadata = fields.clone();
             metadata["grading_mode"] = json!(grading);
             check(
-                json!({"semantics": "original"}),
+                json!({"semantics": "published"}),
                 &json!({"verifier_metadata": metadata}),
                 Value::Null,
                 &row["nemo_gym"][grading],
@@ -233,7 +233,7 @@ fn instructions_give_the_credit_of_their_origins() {
         if row["ifrlvr_reward"].is_number() && row["credit"]["strict"]["all"] != "error" {
             rewards += 1;
             check(
-                json!({"semantics": "original", "credit": "share"}),
+                json!({"semantics": "published", "credit": "share"}),
                 &json!({}),
                 json!(truth),
                 &row["ifrlvr_reward"],

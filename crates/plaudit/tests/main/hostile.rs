@@ -196,18 +196,18 @@ fn variants() -> Vec<(&'static str, Value)> {
         ("code_syntax_check", json!({"python": "3.8", "bare": false})),
         ("code_patch_similarity", json!({"autojunk": true})),
         ("choice", json!({"mode": "lenient_answer_colon"})),
-        ("choice", json!({"mode": "lenient_boxed", "semantics": "original"})),
-        ("choice", json!({"mode": "lenient_answer_colon", "semantics": "original"})),
-        ("choice", json!({"mode": "lenient_answer_colon_md", "semantics": "original"})),
+        ("choice", json!({"mode": "lenient_boxed", "semantics": "published"})),
+        ("choice", json!({"mode": "lenient_answer_colon", "semantics": "published"})),
+        ("choice", json!({"mode": "lenient_answer_colon_md", "semantics": "published"})),
         ("choice", json!({"patterns": ["a.*z|a", "answer:\\s*(\\w+)", "(.)(?:x|$)"]})),
         ("instructions", json!({"mode": "loose", "credit": "share"})),
-        ("instructions", json!({"semantics": "original"})),
+        ("instructions", json!({"semantics": "published"})),
         ("language", json!({"scope": "thought"})),
         ("contains", json!({"texts": vec!["aaaaaaab"; 32], "whole_words": true})),
         ("contains", json!({"texts": vec!["1"; 32], "ignore_case": false})),
         ("exact_set", json!({"separators": ["a", "1", " ", "中"]})),
         ("structured_output", json!({"format": "yaml", "strict": true})),
-        ("structured_output", json!({"semantics": "original"})),
+        ("structured_output", json!({"semantics": "published"})),
         ("accuracy", json!({"scope": "all"})),
         ("number_accuracy", json!({"scope": "assistant"})),
     ]
@@ -341,7 +341,7 @@ fn no_document_makes_a_check_slow() {
     let extra = Map::from_iter([("schema".to_owned(), schema())]);
     let texts = documents();
     for format in ["json", "yaml", "toml", "csv", "xml"] {
-        for semantics in ["fixed", "original"] {
+        for semantics in ["corrected", "published"] {
             let kind = rule::find("structured_output").unwrap();
             let parameters = json!({"format": format, "semantics": semantics, "fences": "none"});
             let scorer = (kind.build)(parameters, &mut ResourceCache::default()).unwrap();
