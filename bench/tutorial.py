@@ -77,8 +77,8 @@ def measure_plaudit(url, rollouts):
         return [values[at : at + SIZE] for at in range(0, len(values), SIZE)]
 
     totals, judged = groups(scored.rewards), groups(scored.info["reward_principle"])
-    (tally,) = manager.tallies
-    account = {name: tally[name] for name in ("calls", "hedges", "retries", "failures", "peak", "tokens")}
+    (usage,) = manager.judge_usage
+    account = {name: usage[name] for name in ("calls", "hedges", "retries", "failures", "peak", "tokens")}
     print(json.dumps({"wall_s": wall, "cpu_s": cpu, "totals": totals, "judged": judged, "account": account}))
 
 

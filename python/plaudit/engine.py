@@ -51,7 +51,7 @@ class Engine:
             what this process can, and every result says so.
 
     Raises:
-        RecipeError: The recipe cannot be loaded; `mistakes` lists everything that is wrong with it.
+        RecipeError: The recipe cannot be loaded; `errors` lists everything that is wrong with it.
         RunError: The state cannot be opened.
         ArgumentError: An argument has the wrong type or value.
 
@@ -207,9 +207,9 @@ class Engine:
         return copy.deepcopy(self._properties["judges"])
 
     @property
-    def tallies(self) -> list[dict[str, Any]]:
+    def judge_usage(self) -> list[dict[str, Any]]:
         """The usage of each judge so far: calls, answers from the journal, tokens, cost, latency."""
-        return self._inner.tallies()
+        return self._inner.judge_usage()
 
     @property
     def compares_groups(self) -> bool:
@@ -240,9 +240,9 @@ class Engine:
         return self._properties["timeout"]
 
     @property
-    def indivisible(self) -> str | None:
+    def additive_error(self) -> str | None:
         """Why the total is not always the weighted sum of the components; None where it is."""
-        return self._properties["indivisible"]
+        return self._properties["additive_error"]
 
     def check_group_size(self, size: int) -> None:
         """Checks that no component refuses groups of this size.

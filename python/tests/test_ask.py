@@ -109,8 +109,8 @@ def test_many_questions_at_once(judge):
     assert report.totals[[0, 1, 3]].tolist() == [1.0, 0.0, 1.0]
     assert report.reasons[2]["code"] == "judge.client_error" and report.reasons[2]["component"] == "mine"
     # Two rollouts that ask the same share one call.
-    tally = own.tallies[0]
-    assert tally["calls"] == len(asked.requests) == 3 and tally["cost"] > 0
+    usage = own.judge_usage[0]
+    assert usage["calls"] == len(asked.requests) == 3 and usage["cost"] > 0
     assert asked.requests[0]["response_format"]["type"] == "json_schema"
 
 
@@ -199,7 +199,7 @@ def test_a_second_run_pays_nothing(judge, tmp_path: Path):
         assert first.score(None, ["please", "now"]).totals.tolist() == [1.0, 0.0]
     with engine(politeness, judges, state=tmp_path / "state") as again:
         assert again.score(None, ["please", "now"]).totals.tolist() == [1.0, 0.0]
-        assert again.tallies[0]["cached"] == 2
+        assert again.judge_usage[0]["cached"] == 2
     assert len(asked.requests) == 2
 
 

@@ -166,7 +166,7 @@ def test_stop_lets_no_further_call_begin(judge_sim):
     engine = plaudit.Engine(pairwise(sim.judge(concurrency=1)))
     with ThreadPoolExecutor(1) as threads:
         future = threads.submit(engine.score, ["p"] * 6, list("abcdef"))
-        while not engine.tallies[0]["calls"]:
+        while not engine.judge_usage[0]["calls"]:
             time.sleep(0.001)
         engine.stop()
         report = future.result(timeout=30)

@@ -48,7 +48,7 @@ def test_what_an_engine_says_of_itself(engine: plaudit.Engine):
     assert engine.rewards["ngram"] == "ngram_repetition_penalty"
     assert not engine.compares_groups and plaudit.Engine("lengths").compares_groups
     assert engine.invalid_value is None and plaudit.Engine("tutorial").invalid_value == -999.0
-    assert engine.timeout == 300.0 and engine.tallies == [] and engine.judges == {}
+    assert engine.timeout == 300.0 and engine.judge_usage == [] and engine.judges == {}
     assert plaudit.Engine("tutorial").judges["main"]["concurrency"] == 256
     assert "quickstart" in repr(engine)
 
@@ -223,15 +223,15 @@ def test_every_mistake_of_a_recipe_is_told_at_once():
         plaudit.Engine(recipe)
     error = caught.value
     assert isinstance(error, plaudit.PlauditError) and not isinstance(error, plaudit.RunError)
-    assert {mistake["path"] for mistake in error.mistakes} == {
+    assert {error["path"] for error in error.errors} == {
         "components.a.reward",
         "components.b.wieght",
         "combine",
     }
-    assert [mistake["code"] for mistake in error.mistakes if mistake["path"] == "components.a.reward"] == [
+    assert [error["code"] for error in error.errors if error["path"] == "components.a.reward"] == [
         "recipe.unknown_reward"
     ]
-    assert all(mistake["message"] for mistake in error.mistakes)
+    assert all(error["message"] for error in error.errors)
     assert str(error).count("\n") == 2 and 'did you mean "length_penalty"?' in str(error)
     with pytest.raises(plaudit.RecipeError, match="quickstart"):
         plaudit.Engine("quickstrat")
@@ -404,10 +404,10 @@ def test_one_reward_is_called_as_it_is_scored():
         reward.score("a", tokens=-1)
 
 
-def test_mistakes_of_one_reward_are_told_without_a_recipe():
+def test_errors_of_one_reward_are_told_without_a_recipe():
     with pytest.raises(plaudit.RecipeError) as caught:
         plaudit.reward("acuracy")
-    assert caught.value.mistakes[0]["path"] == "reward" and "components" not in str(caught.value)
+    assert caught.value.errors[0]["path"] == "reward" and "components" not in str(caught.value)
 
 
 def test_comparisons_of_every_kind():

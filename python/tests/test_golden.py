@@ -73,7 +73,7 @@ def said(outcome: str, value: float | None, reason: dict[str, Any] | None) -> An
 def refused(error: plaudit.RecipeError, wanted: Any) -> bool:
     """Whether a vector is to be refused, and for the parameter that it was refused for."""
     word, _, key = str(wanted[0]).partition(" ")
-    return word == "refused" and any(mistake["path"].endswith(key) for mistake in error.mistakes)
+    return word == "refused" and any(error["path"].endswith(key) for error in error.errors)
 
 
 def test_every_rule_has_vectors():
@@ -176,7 +176,7 @@ def test_compositions():
         try:
             engine = plaudit.Engine({"components": components, "combine": "mean"})
         except plaudit.RecipeError as error:
-            ours: Any = f"refused {error.mistakes[0]['code']}"
+            ours: Any = f"refused {error.errors[0]['code']}"
         else:
             report = engine.score(None, [vector["response"]], [vector["reference"]])
             ours = said(report.outcomes[0], report.totals[0].item(), report.reasons[0])
@@ -206,5 +206,5 @@ def test_hostile_recipes_are_refused(tmp_path):
         place.write_text(case["payload"], encoding="utf-8", errors="surrogatepass")
         with pytest.raises(plaudit.RecipeError) as caught:
             plaudit.Engine(place)
-        assert caught.value.mistakes, case["id"]
+        assert caught.value.errors, case["id"]
         assert "THISISASECRET" not in str(caught.value) and "root:" not in str(caught.value), case["id"]

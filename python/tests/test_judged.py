@@ -25,9 +25,9 @@ def test_every_pair_is_asked_once_and_counted(judge_sim):
     engine = plaudit.Engine(recipe(sim.judge(price={"input": 1.0, "output": 1.0})))
     report = engine.score(PROMPTS, RESPONSES)
     assert report.outcomes == ["scored"] * 16 and len(sim.calls()) == PAIRS
-    tally = engine.tallies[0]
-    assert (tally["judge"], tally["calls"], tally["cached"]) == ("main", PAIRS, 0)
-    assert tally["cost"] > 0 and tally["peak"] <= 64
+    usage = engine.judge_usage[0]
+    assert (usage["judge"], usage["calls"], usage["cached"]) == ("main", PAIRS, 0)
+    assert usage["cost"] > 0 and usage["peak"] <= 64
     for group in range(4):
         places = [at for at in range(16) if GROUPS[at] == group]
         qualities = [float(RESPONSES[at][10:-2]) for at in places]
@@ -48,7 +48,7 @@ def test_nothing_is_bought_twice_with_a_state(judge_sim, tmp_path: Path):
     first = plaudit.Engine(recipe(sim.judge()), state=tmp_path / "state").score(PROMPTS, RESPONSES)
     again = plaudit.Engine(recipe(sim.judge()), state=str(tmp_path / "state"))
     assert again.score(PROMPTS, RESPONSES).totals.tolist() == first.totals.tolist()
-    assert len(sim.calls()) == PAIRS and again.tallies[0]["cached"] == PAIRS
+    assert len(sim.calls()) == PAIRS and again.judge_usage[0]["cached"] == PAIRS
 
 
 def test_statistics_have_the_same_keys_where_nothing_was_scored(judge_sim):

@@ -143,7 +143,7 @@ def public_members(kind: type) -> set[str]:
         plaudit.SingleReward: plaudit.reward("accuracy"),
     }
     own |= set(vars(made[kind])) if kind in made else set()
-    own |= {plaudit.RecipeError: {"mistakes"}, plaudit.RunError: {"code"}}.get(kind, set())
+    own |= {plaudit.RecipeError: {"errors"}, plaudit.RunError: {"code"}}.get(kind, set())
     return {name for name in own if not name.startswith("_")}
 
 

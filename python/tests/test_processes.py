@@ -203,7 +203,7 @@ def test_ctrl_c_is_heard_within_200_ms(judge_sim):
         SLOW
         + """
     def interrupt():
-        while not engine.tallies[0]["calls"]:
+        while not engine.judge_usage[0]["calls"]:
             time.sleep(0.001)
         global sent
         sent = time.monotonic()
@@ -231,7 +231,7 @@ def test_an_engine_works_after_ctrl_c(judge_sim):
         SLOW
         + """
     def interrupt():
-        while not engine.tallies[0]["calls"]:
+        while not engine.judge_usage[0]["calls"]:
             time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -274,7 +274,7 @@ def test_the_interpreter_ends_while_a_daemon_thread_waits(judge_sim):
         SLOW
         + """
     threading.Thread(target=engine.score, args=(["p", "p"], ["a", "b"]), daemon=True).start()
-    while not engine.tallies[0]["calls"]:
+    while not engine.judge_usage[0]["calls"]:
         time.sleep(0.001)
     print("over", flush=True)
     """
@@ -293,7 +293,7 @@ def test_the_interpreter_ends_while_a_task_waits_for_a_judge(judge_sim):
 
     async def main():
         task = asyncio.ensure_future(engine.ascore(["p", "p"], ["a", "b"]))
-        while not engine.tallies[0]["calls"]:
+        while not engine.judge_usage[0]["calls"]:
             await asyncio.sleep(0.001)
 
     asyncio.run(main())

@@ -5,14 +5,14 @@ use plaudit::error::RunError;
 use plaudit::input::InputError;
 use plaudit::journal::JournalError;
 use plaudit::recipe::RecipeErrors;
-use plaudit_serve::error::write_mistakes;
+use plaudit_serve::error::write_errors;
 use std::fmt;
 use std::io;
 
 /// Why a command could not be carried out.
 #[derive(Debug)]
 pub(crate) enum CliError {
-    /// The recipe has mistakes.
+    /// The recipe has errors.
     Recipe(RecipeErrors),
     /// Arguments that turn out wrong when they are used.
     Arguments(String),
@@ -68,15 +68,15 @@ impl From<RunError> for CliError {
 }
 
 impl From<RecipeErrors> for CliError {
-    fn from(mistakes: RecipeErrors) -> Self {
-        Self::Recipe(mistakes)
+    fn from(errors: RecipeErrors) -> Self {
+        Self::Recipe(errors)
     }
 }
 
 impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(mistakes) => write_mistakes(out, mistakes),
+            Self::Recipe(errors) => write_errors(out, errors),
             Self::Arguments(message) | Self::NothingScored(message) => out.write_str(message),
             Self::Input(name, error) => write!(out, "{name:?}: {error}"),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),

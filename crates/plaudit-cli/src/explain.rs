@@ -60,11 +60,12 @@ impl Explain {
             true => format!("{:#}", explanation(&report, at, &rollouts, &exchanges, self.full)),
             false => {
                 let mut text = self.text(&report, at, &rollouts, &of_rollout(&exchanges, at));
-                let tallies = engine.tallies();
-                let formats =
-                    tallies.iter().flat_map(|tally| tally.formats.iter().map(move |format| (tally, format)));
-                for (tally, format) in formats.filter(|(_, format)| self.full || !format.left.is_empty()) {
-                    text.push_str(&format!("\n{}: {}", printable(&tally.judge), format.text));
+                let judge_usage = engine.judge_usage();
+                let formats = judge_usage
+                    .iter()
+                    .flat_map(|usage| usage.formats.iter().map(move |format| (usage, format)));
+                for (usage, format) in formats.filter(|(_, format)| self.full || !format.left.is_empty()) {
+                    text.push_str(&format!("\n{}: {}", printable(&usage.judge), format.text));
                 }
                 text
             }

@@ -85,7 +85,7 @@ impl RecipeCheck {
         }
         let (value, code) = match &plan {
             Ok(plan) => (data(plan), GOOD),
-            Err(mistakes) => (json!({ "ok": false, "mistakes": mistakes }), FAILED),
+            Err(errors) => (json!({ "ok": false, "errors": errors }), FAILED),
         };
         print(&format!("{value:#}"))?;
         Ok(code)

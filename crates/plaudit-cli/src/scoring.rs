@@ -88,17 +88,17 @@ impl RecipeArgs {
         (!is_shipped).then_some(&*self.recipe)
     }
 
-    /// The recipe with its overrides, or every mistake of them.
+    /// The recipe with its overrides, or every error of them.
     pub(crate) fn recipe(&self) -> Result<Recipe, RecipeErrors> {
         overridden(&self.recipe, &self.set)
     }
 }
 
-/// A recipe with overrides, or every mistake of both.
+/// A recipe with overrides, or every error of both.
 pub(crate) fn overridden(name: &str, overrides: &[(String, String)]) -> Result<Recipe, RecipeErrors> {
     let mut recipe = Recipe::named(name)?;
-    let mistakes = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
-    RecipeErrors::none(mistakes.flatten().collect())?;
+    let errors = overrides.iter().filter_map(|(key, value)| recipe.set(key, value).err());
+    RecipeErrors::none(errors.flatten().collect())?;
     Ok(recipe)
 }
 
@@ -230,7 +230,7 @@ impl Run<'_> {
         let summary = Summary {
             recipe: &self.engine.plan().name,
             statistics: &statistics,
-            tallies: &self.engine.tallies(),
+            judge_usage: &self.engine.judge_usage(),
             by: self.by.zip(breakdown.as_ref()),
             bad_lines: &bad_lines,
             bytes,

@@ -9,7 +9,7 @@ use crate::error::CliError;
 use crate::files::Output;
 use crate::rewards::wrap;
 use crate::stream::BadLines;
-use plaudit::judge::client::Tally;
+use plaudit::judge::client::JudgeUsage;
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::Code;
 use plaudit::statistics::breakdown::{Breakdown, BreakdownPart};
@@ -30,7 +30,7 @@ pub(crate) struct Summary<'r> {
     pub(crate) recipe: &'r str,
     pub(crate) statistics: &'r Statistics,
     /// What the judges were asked.
-    pub(crate) tallies: &'r [Tally],
+    pub(crate) judge_usage: &'r [JudgeUsage],
     /// The field and the statistics by it, where that was asked for.
     pub(crate) by: Option<(&'r str, &'r Breakdown)>,
     pub(crate) bad_lines: &'r BadLines,
@@ -56,8 +56,8 @@ impl Summary<'_> {
             "seconds": self.seconds,
             "rollouts_per_second": self.rate(self.statistics.rollouts),
         });
-        if !self.tallies.is_empty() {
-            value["judges"] = json!(self.tallies);
+        if !self.judge_usage.is_empty() {
+            value["judges"] = json!(self.judge_usage);
         }
         if let Some((field, breakdown)) = self.by {
             value["by"] = json!({ "field": field, "parts": breakdown.parts() });
@@ -102,8 +102,8 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             judging::verdicts(judging).into_iter().for_each(|text| note(&cut(&printable(name), 11), text));
         }
     }
-    for tally in summary.tallies {
-        judging::calls(tally).into_iter().for_each(|text| note(&cut(&printable(&tally.judge), 11), text));
+    for usage in summary.judge_usage {
+        judging::calls(usage).into_iter().for_each(|text| note(&cut(&printable(&usage.judge), 11), text));
     }
     for kind in [OutcomeKind::Floored, OutcomeKind::Skipped, OutcomeKind::Invalid] {
         let components =
@@ -114,7 +114,7 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
             }
         }
     }
-    if let Some(text) = remedy(&statistics.outcomes, summary.tallies) {
+    if let Some(text) = remedy(&statistics.outcomes, summary.judge_usage) {
         note("what to do", text);
     }
     if summary.bad_lines.count > 0 {
@@ -309,17 +309,17 @@ fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
 }
 
 /// What to do about the reason that most invalid rollouts have, or about the failures of calls that are behind it.
-fn remedy(outcomes: &Counts, tallies: &[Tally]) -> Option<String> {
+fn remedy(outcomes: &Counts, judge_usage: &[JudgeUsage]) -> Option<String> {
     let invalid = outcomes.reasons().filter(|(of, _, _)| *of == OutcomeKind::Invalid);
     let (_, code, _) = invalid.max_by_key(|(_, _, count)| *count)?;
-    let code = behind(code, tallies);
+    let code = behind(code, judge_usage);
     Some(wrap(&format!("{code}: {}", code.remedy()), 88).join(&format!("\n{:12}", "")))
 }
 
 /// The most frequent failure of calls, where a reason only follows from such failures.
-pub(crate) fn behind(code: Code, tallies: &[Tally]) -> Code {
+pub(crate) fn behind(code: Code, judge_usage: &[JudgeUsage]) -> Code {
     let follows = matches!(code, Code::JudgeBreakerOpen | Code::JudgeDeadline | Code::JudgeNoVerdicts);
-    let failures = tallies.iter().flat_map(|tally| tally.failures.iter().chain(&tally.unread));
+    let failures = judge_usage.iter().flat_map(|usage| usage.failures.iter().chain(&usage.unread));
     let before = failures.max_by_key(|(_, count)| **count).filter(|_| follows);
     before.map_or(code, |(code, _)| *code)
 }

@@ -89,7 +89,7 @@ impl PyEngine {
         // A shared store counts money and calls over all engines, but not how many are in flight.
         let counted_in_store = state.is_some_and(Store::is_redis);
         let loaded = py.detach(|| load(name, text, &overrides, &functions));
-        let (mut plan, recipe) = loaded.map_err(|mistakes| error::recipe(py, mistakes, has_lines))?;
+        let (mut plan, recipe) = loaded.map_err(|errors| error::recipe(py, errors, has_lines))?;
         for judge in &mut plan.judges {
             judge.take_share(share, counted_in_store);
         }
@@ -173,15 +173,15 @@ impl PyEngine {
         all.set_item("validates", plan.validates)?;
         all.set_item("invalid_value", plan.invalid_value)?;
         all.set_item("timeout", plan.groups.timeout.as_secs_f64())?;
-        all.set_item("indivisible", indivisible(plan))?;
+        all.set_item("additive_error", additive_error(plan))?;
         all.set_item("needs_tokens", needing_tokens(plan))?;
         all.set_item("custom_rewards", custom_rewards(plan).into_iter().collect::<Vec<_>>())?;
         Ok(all)
     }
 
     /// The usage of each judge so far: calls, tokens, cost and latency.
-    fn tallies<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        from_value(py, &json(&self.engine.tallies())?)
+    fn judge_usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        from_value(py, &json(&self.engine.judge_usage())?)
     }
 
     fn stop(&self) {
@@ -417,7 +417,7 @@ fn needing_tokens(plan: &Plan) -> Vec<&str> {
 }
 
 /// Why the total is not always the weighted sum of the components, where that is so.
-fn indivisible(plan: &Plan) -> Option<String> {
+fn additive_error(plan: &Plan) -> Option<String> {
     if plan.branches.len() > 1 {
         return Some("`route`".to_owned());
     }

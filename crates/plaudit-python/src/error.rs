@@ -16,7 +16,7 @@ create_exception!(
     plaudit,
     RecipeError,
     PlauditError,
-    "A recipe that cannot be loaded. `mistakes` lists everything that is wrong with it."
+    "A recipe that cannot be loaded. `errors` lists everything that is wrong with it."
 );
 create_exception!(plaudit, RunError, PlauditError, "A run that could not be done. `code` is stable.");
 
@@ -45,12 +45,11 @@ pub(crate) fn argument(message: impl Display) -> PyErr {
 }
 
 /// Everything that is wrong with a recipe, as one exception.
-pub(crate) fn recipe(py: Python<'_>, mistakes: RecipeErrors, lines: bool) -> PyErr {
+pub(crate) fn recipe(py: Python<'_>, errors: RecipeErrors, lines: bool) -> PyErr {
     // A recipe that came as a dict has no lines.
-    let mistakes = if lines { mistakes } else { mistakes.without_lines() };
-    let error = RecipeError::new_err(mistakes.to_string());
-    let set =
-        json(&mistakes).and_then(|mistakes| error.value(py).setattr("mistakes", from_value(py, &mistakes)?));
+    let errors = if lines { errors } else { errors.without_lines() };
+    let error = RecipeError::new_err(errors.to_string());
+    let set = json(&errors).and_then(|errors| error.value(py).setattr("errors", from_value(py, &errors)?));
     set.err().unwrap_or(error)
 }
 
@@ -70,7 +69,7 @@ pub(crate) fn coded(py: Python<'_>, code: &str, message: String) -> PyErr {
 pub(crate) enum ReadError {
     /// Its text is not valid Unicode, or its turns are none: the rollout is invalid, and others are scored.
     Rollout(Reason),
-    /// The caller's mistake.
+    /// The caller's error.
     Argument(PyErr),
 }
 

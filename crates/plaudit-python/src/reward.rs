@@ -50,7 +50,7 @@ impl PyReward {
         let judges = component.remove("judges").unwrap_or_else(|| json!({}));
         let recipe = json!({ "components": { COMPONENT: component }, "judges": judges });
         let plan = Recipe::from_value(&recipe).and_then(|recipe| recipe.plan_with(&functions));
-        let plan = plan.map_err(|mistakes| error::recipe(py, without_recipe(mistakes), false))?;
+        let plan = plan.map_err(|errors| error::recipe(py, without_recipe(errors), false))?;
         let keys = |name: &str| std::env::var(name).ok();
         let engine = Engine::open(plan, &EngineOptions { keys: &keys, ..EngineOptions::default() });
         Ok(Self { engine: Arc::new(engine.map_err(|error| error::run(py, &error))?) })
@@ -108,16 +108,16 @@ fn scored<'py>(py: Python<'py>, row: Option<&Row>) -> PyResult<Scored<'py>> {
 }
 
 /// Mistakes with the paths that the caller wrote: parameters of a reward, without the recipe around it.
-fn without_recipe(mistakes: RecipeErrors) -> RecipeErrors {
+fn without_recipe(errors: RecipeErrors) -> RecipeErrors {
     let prefix = format!("components.{COMPONENT}.");
-    let shorten = |mut mistake: RecipeError| {
-        if let Some(path) = mistake.path.strip_prefix(&prefix) {
-            mistake.path = path.to_owned();
+    let shorten = |mut error: RecipeError| {
+        if let Some(path) = error.path.strip_prefix(&prefix) {
+            error.path = path.to_owned();
         }
-        mistake
+        error
     };
-    let unchanged = mistakes.clone();
-    RecipeErrors::none(mistakes.into_iter().map(shorten).collect()).err().unwrap_or(unchanged)
+    let unchanged = errors.clone();
+    RecipeErrors::none(errors.into_iter().map(shorten).collect()).err().unwrap_or(unchanged)
 }
 
 /// Scores from comparisons.

@@ -144,7 +144,7 @@ impl Default for Keep {
 }
 
 impl Config {
-    /// Reads a file; all mistakes in it at once.
+    /// Reads a file; all errors in it at once.
     pub fn read(path: &Path) -> Result<Self, ServeError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ServeError::File(name.clone(), error))?;
@@ -220,15 +220,15 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn defaults_apply_and_mistakes_have_lines() {
+    fn defaults_apply_and_errors_have_lines() {
         let config = Config::parse("limits: { rollouts: 100 }\nhosts: [rewards.example]\n").unwrap();
         assert_eq!((config.limits.rollouts, config.limits.connections), (100, 5120));
         assert_eq!(config.limits.share_of_peer(), 4096);
         let config = Config::parse("limits: { connections: 10, connections_per_peer: 10 }\n").unwrap();
         assert_eq!(config.limits.share_of_peer(), 10);
-        let mistakes = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
-        assert!(mistakes.contains("line 2, limits.rollouts"), "{mistakes}");
-        assert!(mistakes.contains("line 3, hots") && mistakes.contains("hosts"), "{mistakes}");
+        let errors = Config::parse("limits:\n  rollouts: 1\nhots: []\n").unwrap_err().to_string();
+        assert!(errors.contains("line 2, limits.rollouts"), "{errors}");
+        assert!(errors.contains("line 3, hots") && errors.contains("hosts"), "{errors}");
         assert_eq!(Config::parse("abort_after: never\n").unwrap().abort_after, AbortAfter::Never);
         assert_eq!(Config::parse("abort_after: 3\n").unwrap().abort_after, AbortAfter::Steps(3));
         assert!(Config::parse("abort_after: 0\n").is_err() && Config::parse("abort_after: no\n").is_err());

@@ -9,7 +9,7 @@ use std::io;
 /// Why the service cannot start or a token file cannot be used.
 #[derive(Debug)]
 pub enum ServeError {
-    /// A recipe or the configuration has mistakes.
+    /// A recipe or the configuration has errors.
     Recipe(RecipeErrors),
     /// An argument or a file has the wrong content.
     Arguments(String),
@@ -49,7 +49,7 @@ impl From<RecipeErrors> for ServeError {
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(errors) => write_mistakes(out, errors),
+            Self::Recipe(errors) => write_errors(out, errors),
             Self::Arguments(message) => out.write_str(message),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
             Self::Run(error) => write!(out, "{error}"),
@@ -60,13 +60,13 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// Writes how many mistakes a recipe has, and each on a line of its own.
-pub fn write_mistakes(out: &mut impl fmt::Write, mistakes: &RecipeErrors) -> fmt::Result {
-    match mistakes.as_slice() {
-        [one] => write!(out, "the recipe has a mistake\n  {one}"),
+/// Writes how many errors a recipe has, and each on a line of its own.
+pub fn write_errors(out: &mut impl fmt::Write, errors: &RecipeErrors) -> fmt::Result {
+    match errors.as_slice() {
+        [one] => write!(out, "the recipe has an error\n  {one}"),
         many => {
-            write!(out, "the recipe has {} mistakes", many.len())?;
-            many.iter().try_for_each(|mistake| write!(out, "\n  {mistake}"))
+            write!(out, "the recipe has {} errors", many.len())?;
+            many.iter().try_for_each(|error| write!(out, "\n  {error}"))
         }
     }
 }

@@ -191,7 +191,7 @@ impl RecipeCatalog {
         let entry = self.entries.get(name).ok_or_else(|| {
             ApiError::not_found("recipe.unknown", "the recipe of this run is not offered any more")
         })?;
-        let plan = entry.recipe.plan().map_err(|mistakes| ApiError::internal(mistakes.to_string()))?;
+        let plan = entry.recipe.plan().map_err(|errors| ApiError::internal(errors.to_string()))?;
         self.open(plan, network, Some(owner)).map_err(|error| ApiError::internal(error.to_string()))
     }
 

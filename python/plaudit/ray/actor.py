@@ -279,7 +279,7 @@ class SharedEngine:
             "clients": {name: len(state.results) for name, state in self.clients.items()},
             "scoring": len(self.tasks) + len(self.joining),
             "steps": self.steps.closed,
-            "tallies": list(self.engine.tallies),
+            "judge_usage": list(self.engine.judge_usage),
             "ending": self.ending,
         }
 

@@ -175,7 +175,7 @@ class ServicePlan:
         self.components = list(self.weights)
         self.compares_groups = bool(recipe["compares"])
         # The service does not say; a recipe that cannot be split shows it with its first total.
-        self.indivisible: str | None = None
+        self.additive_error: str | None = None
 
     def check_group_size(self, size: int) -> None:
         """Nothing: the service makes a group that is too large invalid."""

@@ -42,8 +42,8 @@ class Evaluations:
 
     def __init__(self, reward: Reward) -> None:
         self.reward = reward
-        if reward.indivisible is not None:
-            raise ArgumentError(f"{self._cannot_split()}: it has {reward.indivisible}")
+        if reward.additive_error is not None:
+            raise ArgumentError(f"{self._cannot_split()}: it has {reward.additive_error}")
         self._lock = threading.Lock()
         self._open: list[_Evaluation] = []
         self._checked_weights = False

@@ -132,7 +132,7 @@ class Reward:
         else:
             self._backend = EngineBackend(recipe, overrides, state)
         plan = self._plan = self._backend.plan
-        self.indivisible = plan.indivisible
+        self.additive_error = plan.additive_error
         self.components = tuple(plan.components)
         self.weights = [float(plan.weights[component]) for component in self.components]
         self.__name__ = name or plan.name

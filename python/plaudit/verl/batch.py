@@ -152,9 +152,9 @@ class PlauditBatchRewardManager:
             self._engine = shared_engine(self._engine)
 
     @property
-    def tallies(self) -> list[dict[str, Any]]:
+    def judge_usage(self) -> list[dict[str, Any]]:
         """The calls, tokens and costs of the recipe's judges so far; empty for a custom function."""
-        return [] if self._engine is None else self._engine.tallies
+        return [] if self._engine is None else self._engine.judge_usage
 
     def score_batch(
         self,

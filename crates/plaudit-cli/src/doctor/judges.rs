@@ -120,16 +120,16 @@ fn judged(component: &Component) -> Option<&JudgedReward> {
 
 /// How long an answer takes in the median.
 fn latency(trial: &Trial, judge: &str) -> String {
-    let tallies = trial.engine.tallies();
+    let judge_usage = trial.engine.judge_usage();
     let seconds =
-        tallies.iter().find(|tally| tally.judge == judge).and_then(|tally| tally.latency.quantile(0.5));
+        judge_usage.iter().find(|usage| usage.judge == judge).and_then(|usage| usage.latency.quantile(0.5));
     seconds.map_or_else(String::new, |seconds| format!(", {} ms", whole((seconds * 1000.0).ceil() as u64)))
 }
 
 /// Why better forms were left, and which parameters the endpoint refused, a line each.
 fn learned(trial: &Trial, judge: &str) -> String {
-    let tallies = trial.engine.tallies();
-    let of_judge = tallies.iter().filter(|tally| tally.judge == judge);
+    let judge_usage = trial.engine.judge_usage();
+    let of_judge = judge_usage.iter().filter(|usage| usage.judge == judge);
     of_judge.flat_map(crate::summary::learned).map(|line| format!("\n{line}")).collect()
 }
 
@@ -142,9 +142,9 @@ struct Failed {
 
 impl Failed {
     fn of(trial: &Trial, judge: &str, reason: &Reason) -> Self {
-        let mut tallies = trial.engine.tallies();
-        tallies.retain(|tally| tally.judge == judge);
-        Self { reason: reason.clone(), cause: behind(reason.code, &tallies) }
+        let mut judge_usage = trial.engine.judge_usage();
+        judge_usage.retain(|usage| usage.judge == judge);
+        Self { reason: reason.clone(), cause: behind(reason.code, &judge_usage) }
     }
 
     fn said(&self) -> String {

@@ -148,7 +148,7 @@ impl Doctor {
         }
         match plan {
             Ok(plan) => checks.extend(recipe(plan, &|| self.plan().ok())),
-            Err(mistakes) => checks.push(DoctorCheck::new(Bad, "recipe", mistakes.to_string())),
+            Err(errors) => checks.push(DoctorCheck::new(Bad, "recipe", errors.to_string())),
         }
         checks
     }
@@ -230,7 +230,7 @@ fn recipe(plan: Plan, again: &dyn Fn() -> Option<Plan>) -> Vec<DoctorCheck> {
         }
     };
     let took = began.elapsed();
-    let calls: u64 = trial.engine.tallies().iter().map(|tally| tally.calls).sum();
+    let calls: u64 = trial.engine.judge_usage().iter().map(|usage| usage.calls).sum();
     checks.extend(judges::checks(&trial, again));
     checks.extend(components(&trial.report));
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);

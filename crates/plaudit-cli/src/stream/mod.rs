@@ -466,5 +466,5 @@ impl<'r, S: Sink> Stream<'r, S> {
 /// How many calls the judges have been sent, where there are judges.
 fn calls(engine: &Engine) -> Option<u64> {
     let judged = !engine.plan().judges.is_empty();
-    judged.then(|| engine.tallies().iter().map(|tally| tally.calls).sum())
+    judged.then(|| engine.judge_usage().iter().map(|usage| usage.calls).sum())
 }

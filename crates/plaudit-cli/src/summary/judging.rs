@@ -1,7 +1,7 @@
 //! The judges' part of the summary: how they decided, and what the calls took.
 
 use super::{counted, many, percent, short, whole};
-use plaudit::judge::client::Tally;
+use plaudit::judge::client::JudgeUsage;
 use plaudit::reason::Code;
 use plaudit::statistics::judging::{Judging, Share};
 
@@ -40,63 +40,63 @@ pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
 }
 
 /// Why a judge is not asked in the best form, or not with every parameter, a line each.
-pub(crate) fn learned(tally: &Tally) -> Vec<String> {
-    let left = tally.formats.iter().filter(|choice| !choice.left.is_empty());
+pub(crate) fn learned(usage: &JudgeUsage) -> Vec<String> {
+    let left = usage.formats.iter().filter(|choice| !choice.left.is_empty());
     let mut lines: Vec<String> = left.map(|choice| choice.text.clone()).collect();
-    if !tally.left_out.is_empty() {
-        lines.push(format!("asked without {}, which the endpoint refuses", tally.left_out.join(" and ")));
+    if !usage.left_out.is_empty() {
+        lines.push(format!("asked without {}, which the endpoint refuses", usage.left_out.join(" and ")));
     }
     lines
 }
 
 /// What a judge was asked, how fast it was, and what went wrong.
-pub(super) fn calls(tally: &Tally) -> Vec<String> {
-    let asked = tally.calls + tally.cached + tally.shared;
+pub(super) fn calls(usage: &JudgeUsage) -> Vec<String> {
+    let asked = usage.calls + usage.cached + usage.shared;
     if asked == 0 {
         return Vec::new();
     }
-    let mut parts = vec![many(tally.calls, "call")];
+    let mut parts = vec![many(usage.calls, "call")];
     let mut count = |count: u64, word: &str| {
         if count > 0 {
             parts.push(format!("{} {word}", whole(count)));
         }
     };
-    count(tally.cached, "from the journal");
-    count(tally.shared, "shared");
-    count(tally.retries, if tally.retries == 1 { "retry" } else { "retries" });
-    count(tally.hedges, "hedged");
-    count(tally.maybe_paid, "without an answer that may have been paid");
-    let seconds = |q: f64| tally.latency.quantile(q).map(|value| format!("{:.0} ms", value * 1000.0));
+    count(usage.cached, "from the journal");
+    count(usage.shared, "shared");
+    count(usage.retries, if usage.retries == 1 { "retry" } else { "retries" });
+    count(usage.hedges, "hedged");
+    count(usage.maybe_paid, "without an answer that may have been paid");
+    let seconds = |q: f64| usage.latency.quantile(q).map(|value| format!("{:.0} ms", value * 1000.0));
     if let (Some(p50), Some(p99)) = (seconds(0.5), seconds(0.99)) {
         parts.push(format!("p50 {p50}, p99 {p99}"));
     }
-    let tokens = tally.tokens.prompt + tally.tokens.completion;
+    let tokens = usage.tokens.prompt + usage.tokens.completion;
     if tokens > 0 {
-        let cached = match tally.tokens.cached {
+        let cached = match usage.tokens.cached {
             0 => String::new(),
             cached => {
-                let share = cached as f64 / tally.tokens.prompt.max(1) as f64;
+                let share = cached as f64 / usage.tokens.prompt.max(1) as f64;
                 format!(" ({} of the prompts from the prefix cache)", percent(share))
             }
         };
         parts.push(format!("{} tokens{cached}", whole(tokens)));
     }
-    if let Some(cost) = tally.cost {
+    if let Some(cost) = usage.cost {
         parts.push(format!("cost {}", short(cost)));
     }
     let mut lines = vec![parts.join(", ")];
-    lines.extend(learned(tally));
-    if tally.calls > 0 && tally.latency.moments.count == 0 && tally.failures.keys().all(is_silence) {
+    lines.extend(learned(usage));
+    if usage.calls > 0 && usage.latency.moments.count == 0 && usage.failures.keys().all(is_silence) {
         lines.push("never answered: does it run, and is its base_url right?".to_owned());
     }
-    if let Some((answer, wait)) = tally.journal_limit() {
+    if let Some((answer, wait)) = usage.journal_limit() {
         lines.push(format!(
             "the journal is the limit: an answer takes {:.1} ms, and {:.1} ms more until it is durable",
             answer * 1000.0,
             wait * 1000.0
         ));
     }
-    let failed = tally.failures.iter().chain(&tally.unread).map(|(code, count)| (code.as_str(), *count));
+    let failed = usage.failures.iter().chain(&usage.unread).map(|(code, count)| (code.as_str(), *count));
     let failed = counted(failed);
     if !failed.is_empty() {
         lines.push(format!("failed on the way: {failed}"));

@@ -132,7 +132,7 @@ fn documented_recipes_load() {
             if block.contains("components:") {
                 count += 1;
                 let plan = plaudit::recipe::Recipe::from_yaml(&block).and_then(|recipe| recipe.plan());
-                plan.unwrap_or_else(|mistakes| panic!("{}: {mistakes}\n{block}", page.display()));
+                plan.unwrap_or_else(|errors| panic!("{}: {errors}\n{block}", page.display()));
             }
         }
     }

@@ -34,13 +34,13 @@ fn every_line_fits_a_hundred_columns() {
 }
 
 #[test]
-fn mistakes_and_meaning_of_recipes() {
-    let folder = Folder::new("mistakes");
+fn errors_and_meaning_of_recipes() {
+    let folder = Folder::new("recipe-errors");
     let text = "name: bad\ncomponents:\n  length: { reward: length_penlty, wieght: 1.0 }\n  \
         other: { reward: length_penalty, min_length: -1, colour: red }\ncombine: product\n";
     let ran = run(&["recipe", "check", &folder.file("bad.yaml", text)]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    insta::assert_snapshot!("mistakes", ran.talk);
+    insta::assert_snapshot!("recipe_errors", ran.talk);
     let routed = folder.file("routed.yaml", "components: { length: { reward: length_penalty, weight: -0.5 } }\nroute: { by: extra.kind, cases: { maths: math } }\n");
     insta::assert_snapshot!("meaning", run(&["recipe", "check", &routed]).out);
 }

@@ -78,7 +78,7 @@ fn what_cannot_be_done_is_said_with_exit_code_two() {
     fails(&["score", &input, "--out", &folder.path("none/out.jsonl")], "No such file");
     fails(&["score", &input, "--recipe", "quickstrat"], "did you mean \"quickstart\"?");
     fails(&["score", &input, "--set", "components.length"], "KEY=VALUE is wanted");
-    fails(&["score", &input, "--set", "combine=max", "--set", "no.such=1"], "2 mistakes");
+    fails(&["score", &input, "--set", "combine=max", "--set", "no.such=1"], "2 errors");
     fails(&["score", &input, "--hold", "0"], "0 is not in 1..=");
     fails(&["score", &folder.file("x.parquet", "{}")], "input.parquet");
     fails(&["rank", &input], "--keep");

@@ -5,7 +5,7 @@ use crate::recipes::RecipeReply;
 use crate::state::AppState;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use plaudit::judge::client::Tally;
+use plaudit::judge::client::JudgeUsage;
 use plaudit::registry::{RewardEntry, Scorer};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -75,7 +75,7 @@ pub(crate) struct RecipeList<'a> {
 /// What judges have been asked since the service began.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct JudgeList {
-    judges: Vec<Tally>,
+    judges: Vec<JudgeUsage>,
 }
 
 /// `GET /v1/rewards`.
@@ -97,5 +97,5 @@ pub(crate) async fn recipes(State(app): State<Arc<AppState>>) -> Response {
 
 /// `GET /v1/judges`.
 pub(crate) async fn judges(State(app): State<Arc<AppState>>) -> Response {
-    ok(&JudgeList { judges: app.recipes.shared().tallies() })
+    ok(&JudgeList { judges: app.recipes.shared().judge_usage() })
 }

@@ -9,7 +9,7 @@ use crate::error::ServeError;
 use crate::http::response::ApiError;
 use crate::state::AppState;
 use hyper::StatusCode;
-use plaudit::judge::client::Tally;
+use plaudit::judge::client::JudgeUsage;
 use plaudit::outcome::OutcomeKind;
 use plaudit::report::Report;
 use prometheus::proto::{Counter, Gauge, LabelPair, Metric, MetricFamily, MetricType, Quantile, Summary};
@@ -164,7 +164,7 @@ fn counter(labels: &[(&str, &str)], value: f64) -> Metric {
 /// All metrics as text.
 pub(crate) fn render(app: &AppState) -> Result<String, ApiError> {
     let mut snapshot = Snapshot(app.metrics.registry.gather());
-    judges(&mut snapshot, &app.recipes.shared().tallies());
+    judges(&mut snapshot, &app.recipes.shared().judge_usage());
     run_gauges::add(&mut snapshot, &app.runs.live());
     service(&mut snapshot, app);
     let text = TextEncoder::new().encode_to_string(&snapshot.0);
@@ -200,58 +200,59 @@ fn service(snapshot: &mut Snapshot, app: &AppState) {
     snapshot.gauge("plaudit_uptime_seconds", "For how long the service has been up.", up);
 }
 
-fn judges(snapshot: &mut Snapshot, tallies: &[Tally]) {
-    type Value = fn(&Tally) -> Option<f64>;
+fn judges(snapshot: &mut Snapshot, judge_usage: &[JudgeUsage]) {
+    type Value = fn(&JudgeUsage) -> Option<f64>;
     // Where a value is unknown, such as the cost without prices, there is no sample.
     let counters: [(&str, &str, Value); 7] = [
-        ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |tally| Some(tally.calls as f64)),
-        ("plaudit_judge_cached_total", "Questions that the journal answered.", |tally| {
-            Some(tally.cached as f64)
+        ("plaudit_judge_calls_total", "Calls that were sent to a judge.", |usage| Some(usage.calls as f64)),
+        ("plaudit_judge_cached_total", "Questions that the journal answered.", |usage| {
+            Some(usage.cached as f64)
         }),
-        ("plaudit_judge_retries_total", "Calls that were sent again.", |tally| Some(tally.retries as f64)),
-        ("plaudit_judge_prompt_tokens_total", "Tokens read.", |tally| Some(tally.tokens.prompt as f64)),
-        ("plaudit_judge_completion_tokens_total", "Tokens written.", |tally| {
-            Some(tally.tokens.completion as f64)
+        ("plaudit_judge_retries_total", "Calls that were sent again.", |usage| Some(usage.retries as f64)),
+        ("plaudit_judge_prompt_tokens_total", "Tokens read.", |usage| Some(usage.tokens.prompt as f64)),
+        ("plaudit_judge_completion_tokens_total", "Tokens written.", |usage| {
+            Some(usage.tokens.completion as f64)
         }),
-        ("plaudit_judge_journal_wait_seconds_total", "How long answers waited for the journal.", |tally| {
-            Some(tally.journal_wait)
+        ("plaudit_judge_journal_wait_seconds_total", "How long answers waited for the journal.", |usage| {
+            Some(usage.journal_wait)
         }),
-        ("plaudit_judge_cost_total", "What calls have cost.", |tally| tally.cost),
+        ("plaudit_judge_cost_total", "What calls have cost.", |usage| usage.cost),
     ];
     for (name, help, value) in counters {
-        let sample = |tally: &Tally| value(tally).map(|value| counter(&[("judge", &tally.judge)], value));
-        snapshot.add(name, MetricType::COUNTER, help, tallies.iter().filter_map(sample).collect());
+        let sample =
+            |usage: &JudgeUsage| value(usage).map(|value| counter(&[("judge", &usage.judge)], value));
+        snapshot.add(name, MetricType::COUNTER, help, judge_usage.iter().filter_map(sample).collect());
     }
-    let failures = tallies.iter().flat_map(|tally| {
+    let failures = judge_usage.iter().flat_map(|usage| {
         let sample = |(code, count): (_, &u64)| {
             let code: &plaudit::reason::Code = code;
-            counter(&[("judge", &tally.judge), ("code", code.as_str())], *count as f64)
+            counter(&[("judge", &usage.judge), ("code", code.as_str())], *count as f64)
         };
-        tally.failures.iter().map(sample)
+        usage.failures.iter().map(sample)
     });
     let help = "Calls that failed, by cause.";
     snapshot.add("plaudit_judge_failures_total", MetricType::COUNTER, help, failures.collect());
     let help = "How long answers of a judge took.";
-    let latency = tallies.iter().map(latency).collect();
+    let latency = judge_usage.iter().map(latency).collect();
     snapshot.add("plaudit_judge_latency_seconds", MetricType::SUMMARY, help, latency);
-    let limits = tallies.iter().map(|tally| gauge(&[("judge", &tally.judge)], tally.limit as f64));
+    let limits = judge_usage.iter().map(|usage| gauge(&[("judge", &usage.judge)], usage.limit as f64));
     let help = "How many calls may be in flight now.";
     snapshot.add("plaudit_judge_limit", MetricType::GAUGE, help, limits.collect());
 }
 
-fn latency(tally: &Tally) -> Metric {
+fn latency(usage: &JudgeUsage) -> Metric {
     let quantile = |q: f64| {
         let mut quantile = Quantile::default();
         quantile.set_quantile(q);
-        quantile.set_value(tally.latency.quantile(q)?);
+        quantile.set_value(usage.latency.quantile(q)?);
         Some(quantile)
     };
-    let moments = &tally.latency.moments;
+    let moments = &usage.latency.moments;
     let mut summary = Summary::default();
     summary.set_quantile([0.5, 0.9, 0.99].into_iter().filter_map(quantile).collect());
     summary.set_sample_sum(moments.mean * moments.count as f64);
     summary.set_sample_count(moments.count);
-    let mut metric = labelled(&[("judge", &tally.judge)]);
+    let mut metric = labelled(&[("judge", &usage.judge)]);
     metric.set_summary(summary);
     metric
 }

@@ -5,7 +5,7 @@ use super::recount;
 use super::store::{RunSummary, step_identity, step_number};
 use plaudit::engine::Engine;
 use plaudit::join::Join;
-use plaudit::judge::client::JudgeUsage;
+use plaudit::judge::client::BatchUsage;
 use plaudit::outcome::OutcomeKind;
 use plaudit::statistics::Statistics;
 use plaudit::statistics::distribution::Distribution;
@@ -66,7 +66,7 @@ pub(crate) struct OpenStep {
     pub(crate) statistics: Statistics,
     pub(crate) join: Option<Arc<Join>>,
     /// What judges were asked for the batches that are counted in it; its join has a meter of its own.
-    usage: Vec<JudgeUsage>,
+    usage: Vec<BatchUsage>,
     /// How many of its groups are sampled, and how many because something in them is invalid.
     pub(crate) sampled: usize,
     pub(crate) bad: usize,
@@ -94,7 +94,7 @@ pub(crate) struct StepLine<'s> {
     /// Whether more may come.
     open: bool,
     statistics: &'s Statistics,
-    judges: &'s [JudgeUsage],
+    judges: &'s [BatchUsage],
     alarms: Vec<Alarm>,
 }
 
@@ -109,13 +109,13 @@ impl OpenStep {
     }
 
     /// Counts a batch: what was scored, and what judges were asked for it.
-    pub(crate) fn add(&mut self, statistics: &Statistics, usage: &[JudgeUsage]) {
+    pub(crate) fn add(&mut self, statistics: &Statistics, usage: &[BatchUsage]) {
         self.statistics.merge(statistics);
         merge_usage(&mut self.usage, usage);
     }
 
     /// Everything that judges were asked in it.
-    fn usage(&self) -> Vec<JudgeUsage> {
+    fn usage(&self) -> Vec<BatchUsage> {
         let mut all = self.usage.clone();
         if let Some(meter) = self.join.as_ref().and_then(|join| join.usage_meter()) {
             merge_usage(&mut all, &meter.usage());
@@ -336,7 +336,7 @@ impl Steps {
 }
 
 /// Adds usage of the same judges, in the same order.
-fn merge_usage(into: &mut Vec<JudgeUsage>, usage: &[JudgeUsage]) {
+fn merge_usage(into: &mut Vec<BatchUsage>, usage: &[BatchUsage]) {
     if into.is_empty() {
         into.extend_from_slice(usage);
     } else {

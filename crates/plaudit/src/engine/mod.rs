@@ -30,7 +30,7 @@ use crate::code::Tier;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
-use crate::judge::client::{Tally, UsageMeter};
+use crate::judge::client::{JudgeUsage, UsageMeter};
 use crate::judge::runner::{CallTranscript, CostEstimate, JudgeRunner, RunOptions};
 use crate::outcome::OutcomeKind;
 use crate::plan::{GroupLimit, Plan};
@@ -157,8 +157,8 @@ impl Engine {
     }
 
     /// What the judges have been asked so far, in the order of the plan.
-    pub fn tallies(&self) -> Vec<Tally> {
-        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.tallies())
+    pub fn judge_usage(&self) -> Vec<JudgeUsage> {
+        self.runner.as_ref().map_or_else(Vec::new, |runner| runner.client.judge_usage())
     }
 
     /// A meter that counts what judges are asked for the calls whose options hold it; none where the plan asks no judge.

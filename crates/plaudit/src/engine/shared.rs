@@ -1,7 +1,7 @@
 //! Resources that engines of one process share: judges with their limits, the runtime that calls them, and the thread pool.
 
 use crate::exec::{Pool, SharedRuntime};
-use crate::judge::client::{JudgeLog, JudgeRegistry, Tally};
+use crate::judge::client::{JudgeLog, JudgeRegistry, JudgeUsage};
 use crate::record::MemoryRecord;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -31,8 +31,8 @@ impl SharedResources {
     }
 
     /// What all judges have been asked so far, by whichever engine.
-    pub fn tallies(&self) -> Vec<Tally> {
-        self.registry.tallies()
+    pub fn judge_usage(&self) -> Vec<JudgeUsage> {
+        self.registry.judge_usage()
     }
 
     /// The threads that groups are scored on: one a core, whatever the recipes say.

@@ -140,7 +140,7 @@ impl fmt::Display for RecipeErrors {
             write!(f, "{error}")?;
         }
         if self.0.len() >= ERRORS_MAX {
-            write!(f, "\nonly the first {ERRORS_MAX} mistakes are shown")?;
+            write!(f, "\nonly the first {ERRORS_MAX} errors are shown")?;
         }
         Ok(())
     }

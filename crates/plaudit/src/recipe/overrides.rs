@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_change_nothing() {
+    fn errors_change_nothing() {
         for (path, text, code) in [
             ("", "1", "recipe.set"),
             ("a..b", "1", "recipe.set"),

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_capped() {
+    fn errors_are_capped() {
         let mut tracker = PathTracker::new("");
         for _ in 0..ERRORS_MAX + 5 {
             tracker.error("recipe.type", None, "x", None);

@@ -297,7 +297,7 @@ fn the_example_on_every_page_is_a_good_component() {
             "components:\n  other: {{ reward: length_penalty }}\n{indented}{judges}"
         ))
         .and_then(|recipe| recipe.plan());
-        let plan = recipe.unwrap_or_else(|mistakes| panic!("{}: {mistakes}", entry.name()));
+        let plan = recipe.unwrap_or_else(|errors| panic!("{}: {errors}", entry.name()));
         assert!(plan.branches[0].components.iter().any(|component| component.reward == entry.name()));
     }
 }

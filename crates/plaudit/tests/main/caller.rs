@@ -3,7 +3,7 @@
 
 use futures_util::future::join_all;
 use plaudit::judge::answer::{QuestionKind, reply};
-use plaudit::judge::client::{CallOutcome, JudgeClient, JudgeRegistry, Query, Request, Tally};
+use plaudit::judge::client::{CallOutcome, JudgeClient, JudgeRegistry, JudgeUsage, Query, Request};
 use plaudit::judge::config::{AddressConfig, JudgeConfig, ResolvedJudge};
 use plaudit::judge::{AnswerFormat, AnswerLocation, AnswerParser, ExpectedAnswer, Reply, Usage, Verdict};
 use plaudit::reason::{Code, Reason};
@@ -198,7 +198,7 @@ pub(crate) fn spec(url: &str) -> ResolvedJudge {
 /// What came of a run over some samples.
 pub(crate) struct Run {
     pub(crate) asked: Vec<CallOutcome>,
-    pub(crate) tally: Tally,
+    pub(crate) judge_usage: JudgeUsage,
     pub(crate) took: Duration,
     /// How many tasks the runtime still had when all was answered.
     pub(crate) tasks: usize,
@@ -236,7 +236,7 @@ pub(crate) fn run(spec: ResolvedJudge, record: &Arc<dyn Record>, samples: &[Samp
             tokio::task::yield_now().await;
         }
         let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-        Run { asked, tally: caller.tallies().remove(0), took, tasks }
+        Run { asked, judge_usage: caller.judge_usage().remove(0), took, tasks }
     })
 }
 
@@ -275,8 +275,8 @@ fn a_dropped_call_closes_its_socket_and_leaves_no_task() {
             }
         }
         assert!(left.0 <= 1 && left.1 <= 2, "{left:?} sockets and tasks are left beside the idle connection");
-        let tally = &caller.tallies()[0];
-        assert_eq!((tally.maybe_paid, tally.peak), (32, 32));
+        let judge_usage = &caller.judge_usage()[0];
+        assert_eq!((judge_usage.maybe_paid, judge_usage.peak), (32, 32));
         let again = Sample { id: "again".into(), fault: None };
         assert!(caller.ask(0, &again, late).await.verdict.is_ok());
     });
@@ -291,6 +291,6 @@ fn a_replay_asks_nobody() {
         let sample = &samples("replay", 1)[0];
         let asked = caller.ask(0, sample, Instant::now() + Duration::from_secs(9)).await;
         assert_eq!(asked.verdict.unwrap_err().code, Code::JudgeNotRecorded);
-        assert_eq!(caller.tallies()[0].calls, 0);
+        assert_eq!(caller.judge_usage()[0].calls, 0);
     });
 }

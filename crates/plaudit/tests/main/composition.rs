@@ -21,7 +21,7 @@ fn answer(vector: &Value) -> Value {
     let recipe = Recipe::from_value(&json!({ "components": components, "combine": "mean" })).unwrap();
     let plan = match recipe.plan() {
         Ok(plan) => plan,
-        Err(mistakes) => return json!(format!("refused {}", mistakes.as_slice()[0].code)),
+        Err(errors) => return json!(format!("refused {}", errors.as_slice()[0].code)),
     };
     let mut rollout = Rollout::new(vector["response"].as_str().unwrap());
     rollout.reference = vector["reference"].as_str().map(Into::into);

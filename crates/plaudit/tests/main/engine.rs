@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) fn plan(yaml: &str) -> Plan {
-    Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan()).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan()).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn score(yaml: &str, rollouts: &[Rollout<'_>]) -> Report {

@@ -44,7 +44,7 @@ fn checked(mock: &Mock, spec: ResolvedJudge, all: &[Sample], seconds: f64) -> (R
     let again = run(spec, &record, &scored, seconds);
     assert_eq!(again.scored(), scored.len());
     // The mock may still be busy writing down what the first run asked, so the caller's own count is looked at.
-    assert_eq!(again.tally.calls, 0, "a second run asks nobody");
+    assert_eq!(again.judge_usage.calls, 0, "a second run asks nobody");
     (done, ledger)
 }
 
@@ -69,8 +69,8 @@ fn closed_port() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let done = run(spec(&format!("http://127.0.0.1:{port}/v1")), &record(), &samples("J1", 200), 60.0);
     only(&done, &[Code::JudgeConnect, Code::JudgeBreakerOpen], "J1");
-    assert!(done.tally.calls <= 40, "{}", done.tally.calls);
-    assert_eq!(done.tally.maybe_paid, 0);
+    assert!(done.judge_usage.calls <= 40, "{}", done.judge_usage.calls);
+    assert_eq!(done.judge_usage.maybe_paid, 0);
 }
 
 #[test]
@@ -79,7 +79,7 @@ fn connection_resets() {
     let (done, ledger) = checked(&mock, spec(&mock.url("ok")), &samples("J2", 200), 60.0);
     assert!(done.scored() >= 150, "{}: {:?}", done.scored(), done.codes());
     assert!(done.codes().keys().all(|code| *code == Code::JudgeReset || *code == Code::JudgeProtocol));
-    let (calls, retries, hedges) = (ledger.len(), done.tally.retries, done.tally.hedges);
+    let (calls, retries, hedges) = (ledger.len(), done.judge_usage.retries, done.judge_usage.hedges);
     // Those sent before an endpoint was known to work are not charged to the share of retries, but its probes limit them.
     assert!(
         calls <= 280 && retries <= 65 && hedges <= 14,
@@ -93,7 +93,7 @@ fn broken_bodies() {
     for mode in ["rst_mid", "fin_mid"] {
         let (done, ledger) = facing(&mock, mode, 1, 20.0);
         only(&done, &[Code::JudgeReset], mode);
-        assert_eq!((ledger.len(), done.tally.maybe_paid), (2, 2), "{mode}");
+        assert_eq!((ledger.len(), done.judge_usage.maybe_paid), (2, 2), "{mode}");
         let (done, ledger) = facing(&mock, mode, 200, 20.0);
         only(&done, &[Code::JudgeReset, Code::JudgeBreakerOpen], mode);
         assert!(ledger.len() <= 20, "{mode}");
@@ -176,7 +176,7 @@ fn refused_api_keys() {
         let (done, ledger) = checked(&mock, spec, &samples(mode, 200), 60.0);
         only(&done, &[code], mode);
         assert!(ledger.len() <= 5, "{mode}: {}", ledger.len());
-        let said = format!("{:?} {:?}", done.asked, done.tally);
+        let said = format!("{:?} {:?}", done.asked, done.judge_usage);
         assert!(!said.contains("THISISASECRET") && !said.contains("sk-ours"), "{mode} shows a key");
     }
 }
@@ -208,7 +208,7 @@ fn gateway_timeouts() {
     let mock = Mock::start(&[]);
     let (done, ledger) = facing(&mock, "http504", 1, 20.0);
     only(&done, &[Code::JudgeServerError], "http504");
-    assert_eq!((ledger.len(), done.tally.maybe_paid), (2, 2));
+    assert_eq!((ledger.len(), done.judge_usage.maybe_paid), (2, 2));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn client_errors() {
     ] {
         let (done, ledger) = facing(&mock, mode, 40, 20.0);
         only(&done, &[code], mode);
-        assert_eq!((ledger.len(), done.tally.retries), (40, 0), "{mode}");
+        assert_eq!((ledger.len(), done.judge_usage.retries), (40, 0), "{mode}");
     }
 }
 
@@ -242,7 +242,7 @@ fn replies_without_a_judgment() {
         for _ in 0..2 {
             let done = run(judge.clone(), &record, sample, 20.0);
             only(&done, &[code], mode);
-            assert_eq!((done.tally.calls, done.tally.cached), (1, 0), "{mode} is not kept");
+            assert_eq!((done.judge_usage.calls, done.judge_usage.cached), (1, 0), "{mode} is not kept");
         }
     }
 }
@@ -275,7 +275,7 @@ fn unreadable_verdicts() {
         }
         let second = run(judge, &record, &samples(mode, 2), 20.0);
         if mode != "sse_unasked" {
-            assert_eq!((second.codes(), second.tally.calls), (first.codes(), 0), "{mode}");
+            assert_eq!((second.codes(), second.judge_usage.calls), (first.codes(), 0), "{mode}");
         }
     }
 }
@@ -330,7 +330,9 @@ fn broken_http_framing() {
 fn unknown_host() {
     let done = run(spec("http://name.invalid/v1"), &record(), &samples("J22", 3), 20.0);
     only(&done, &[Code::JudgeDns, Code::JudgeBreakerOpen], "J22");
-    assert!(done.codes().contains_key(&Code::JudgeDns) || done.tally.failures.contains_key(&Code::JudgeDns));
+    assert!(
+        done.codes().contains_key(&Code::JudgeDns) || done.judge_usage.failures.contains_key(&Code::JudgeDns)
+    );
 }
 
 #[test]
@@ -340,7 +342,7 @@ fn untrusted_certificates() {
         let done =
             run(spec(&format!("https://127.0.0.1:{}/v1", server.1)), &record(), &samples("J23", 1), 20.0);
         only(&done, &[Code::JudgeTls], certificate);
-        assert_eq!(done.tally.calls, 1, "{certificate}");
+        assert_eq!(done.judge_usage.calls, 1, "{certificate}");
     }
 }
 
@@ -356,7 +358,7 @@ fn judge_down_and_up_again() {
         let outage = scope.spawn(move || {
             until("some are judged", || mock.ledger().len() >= 20);
             let (port, ledger) = mock.stop();
-            until("the breaker opens", || caller.tallies()[0].openings >= 1);
+            until("the breaker opens", || caller.judge_usage()[0].openings >= 1);
             Mock::again(port, ledger, &arguments)
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -404,8 +406,8 @@ fn missing_and_absurd_token_usage() {
         let price = Some(Price { input: 1.0, cached: None, output: 1.0 });
         let judge = judge(JudgeConfig { price, ..config(&mock.url(mode)) });
         let (done, _) = checked(&mock, judge, &samples(mode, 20), 20.0);
-        assert_eq!((done.scored(), done.tally.tokens_unknown), (20, 20), "{mode}");
-        assert!(done.tally.cost.is_some_and(|cost| cost > 0.0 && cost < 1.0), "{mode}");
+        assert_eq!((done.scored(), done.judge_usage.tokens_unknown), (20, 20), "{mode}");
+        assert!(done.judge_usage.cost.is_some_and(|cost| cost > 0.0 && cost < 1.0), "{mode}");
     }
 }
 
@@ -421,7 +423,7 @@ fn call_budget() {
     );
     for calls in [50, 0] {
         let done = run(judge.clone(), &record, &samples("J27", 200), 20.0);
-        assert_eq!((mock.ledger().len(), done.tally.calls), (50, calls));
+        assert_eq!((mock.ledger().len(), done.judge_usage.calls), (50, calls));
         let codes = done.codes();
         assert!(
             codes.keys().all(|code| [Code::JudgeBudget, Code::JudgeServerError].contains(code)),

@@ -12,7 +12,7 @@ fn load(prompt: &str) -> Result<(), String> {
         "judges": { "main": { "base_url": "http://127.0.0.1:1", "model": "m" } },
     });
     let plan = Recipe::from_value(&recipe).and_then(|recipe| recipe.plan());
-    plan.map(drop).map_err(|mistakes| mistakes.to_string())
+    plan.map(drop).map_err(|errors| errors.to_string())
 }
 
 #[test]

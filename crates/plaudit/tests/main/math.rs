@@ -96,7 +96,7 @@ fn a_judge_is_asked_only_where_the_rule_says_wrong() {
     };
     let responses = ["\\boxed{0.5}", "\\boxed{5}", "no idea", "\\boxed{\\frac{2}{4}}"];
     let report = engine.score(&responses.iter().enumerate().map(rollout).collect::<Vec<_>>()).unwrap();
-    assert_eq!(engine.tallies()[0].calls, 2);
+    assert_eq!(engine.judge_usage()[0].calls, 2);
     for (at, row) in report.rows.iter().enumerate() {
         // In the order of the recipe: right, correct, judged, length.
         let [Some(right), Some(correct), Some(judged), _] = &row.outcomes[..] else { panic!("{row:?}") };

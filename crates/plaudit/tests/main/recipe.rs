@@ -9,16 +9,16 @@ use plaudit::rollout::Rollout;
 use plaudit::rule::Sample;
 use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 
-fn mistakes(yaml: &str) -> Vec<String> {
+fn errors(yaml: &str) -> Vec<String> {
     match Recipe::from_yaml(yaml).and_then(|recipe| recipe.plan().map(|_| ())) {
         Ok(()) => Vec::new(),
-        Err(mistakes) => mistakes.into_iter().map(|mistake| mistake.to_string()).collect(),
+        Err(errors) => errors.into_iter().map(|error| error.to_string()).collect(),
     }
 }
 
 #[test]
 fn every_mistake_has_its_place_its_code_and_a_fix() {
-    let found = mistakes(
+    let found = errors(
         "components:
   a: { reward: lenght_penalty }
   b: { reward: length_penalty, wieght: 1.0, min_length: many }
@@ -67,7 +67,7 @@ fn a_recipe_that_gives_no_total_is_refused() {
         ("route: { by: [], cases: { a: quickstart } }\n", "recipe.route"),
         ("route: { by: extra.k, cases: { a: quickstrat } }\n", "recipe.not_found"),
     ] {
-        let found = mistakes(yaml);
+        let found = errors(yaml);
         assert!(found.len() == 1 && found[0].contains(code), "{yaml}: {found:?}");
     }
 }
@@ -93,7 +93,7 @@ fn every_shipped_recipe_is_good_and_says_what_it_is_for() {
     }
 }
 
-/// Every hostile recipe is refused with a mistake, in time. The cases that the contract words otherwise are told
+/// Every hostile recipe is refused with an error, in time. The cases that the contract words otherwise are told
 /// in its words below.
 #[test]
 fn hostile_recipes_are_refused_in_time() {
@@ -104,14 +104,14 @@ fn hostile_recipes_are_refused_in_time() {
         let case: serde_json::Value = serde_json::from_str(case).unwrap();
         let (id, payload) = (case["id"].as_str().unwrap(), case["payload"].as_str().unwrap());
         let started = cpu_time();
-        let found = mistakes(payload);
+        let found = errors(payload);
         let limit = case["expect"]["max_ms"].as_u64().unwrap() * if cfg!(debug_assertions) { 10 } else { 1 };
         let took = cpu_time() - started;
         assert!(took.as_millis() <= u128::from(limit), "{id} took {took:?}");
-        // None of the payloads is a whole recipe by the contract, so each has at least one mistake.
+        // None of the payloads is a whole recipe by the contract, so each has at least one error.
         assert!(!found.is_empty(), "{id} is accepted: {payload}");
-        assert!(!found.iter().any(|mistake| mistake.contains("THISISASECRET")), "{id} shows a secret");
-        assert!(!found.iter().any(|mistake| mistake.contains("root:")), "{id} quotes a file");
+        assert!(!found.iter().any(|error| error.contains("THISISASECRET")), "{id} shows a secret");
+        assert!(!found.iter().any(|error| error.contains("root:")), "{id} quotes a file");
         count += 1;
     }
     assert_eq!(count, 37);
@@ -135,13 +135,13 @@ fn hostile_values_are_refused_with_their_code() {
         ("api_key: sk-THISISASECRET", "recipe.inline_secret"),
         ("include: ../../../../etc/passwd", "recipe.unknown_key"),
     ] {
-        let found = mistakes(&inside(line));
-        assert!(found.iter().any(|mistake| mistake.contains(code)), "{line}: {found:?}");
+        let found = errors(&inside(line));
+        assert!(found.iter().any(|error| error.contains(code)), "{line}: {found:?}");
     }
     // A recipe may start with a byte order mark, and weights may cancel in a sum.
-    assert_eq!(mistakes(&format!("\u{feff}{}", inside("weight: 1"))), Vec::<String>::new());
+    assert_eq!(errors(&format!("\u{feff}{}", inside("weight: 1"))), Vec::<String>::new());
     let cancel = "components: { a: { reward: length_penalty }, b: { reward: length_penalty, weight: -1 } }\n";
-    assert_eq!(mistakes(cancel), Vec::<String>::new());
+    assert_eq!(errors(cancel), Vec::<String>::new());
 }
 
 #[test]
@@ -172,11 +172,10 @@ fn only_recipes_below_the_folder_can_be_routed_to() {
 #[test]
 fn what_is_wrong_with_a_judge_is_said_where_it_is_and_once() {
     let asks = "components: { q: { reward: principle, mode: pairwise, principles: [helpfulness] } }\n";
-    let found =
-        mistakes(&format!("{asks}judges: {{ main: {{ base_url: \"localhost:8000\", model: m }} }}\n"));
+    let found = errors(&format!("{asks}judges: {{ main: {{ base_url: \"localhost:8000\", model: m }} }}\n"));
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("judges.main.base_url"), "{found:?}");
-    assert_eq!(mistakes(asks).len(), 1, "none at all is told where it is asked");
+    assert_eq!(errors(asks).len(), 1, "none at all is told where it is asked");
 }
 
 #[test]
@@ -198,9 +197,9 @@ fn a_ranking_by_probabilities_is_refused() {
 }
 
 #[test]
-fn mistakes_of_values_name_what_was_probably_meant() {
+fn errors_of_values_name_what_was_probably_meant() {
     let told = |line: &str| {
-        mistakes(&format!("components: {{ a: {{ reward: length_penalty }} }}\n{line}\n")).join("\n")
+        errors(&format!("components: {{ a: {{ reward: length_penalty }} }}\n{line}\n")).join("\n")
     };
     assert!(told("combine: average").contains("did you mean \"mean\"?"), "{}", told("combine: average"));
     assert!(
@@ -208,7 +207,7 @@ fn mistakes_of_values_name_what_was_probably_meant() {
         "{}",
         told("combine: product")
     );
-    let weight = mistakes("components: { a: { reward: length_penalty, weight: yes } }\n").join("\n");
+    let weight = errors("components: { a: { reward: length_penalty, weight: yes } }\n").join("\n");
     assert!(weight.contains("a number where one is wanted"), "{weight}");
 }
 
@@ -230,14 +229,14 @@ fn a_misspelt_override_names_its_neighbour() {
 
 #[test]
 fn a_part_of_a_rewards_name_finds_it() {
-    let found = mistakes("components: { a: { reward: ngram } }\n");
+    let found = errors("components: { a: { reward: ngram } }\n");
     assert!(found[0].ends_with("did you mean \"ngram_repetition_penalty\"?"), "{found:?}");
 }
 
 #[test]
 fn a_recipes_name_is_visible_text() {
     let named =
-        |name: &str| mistakes(&format!("name: {name}\ncomponents: {{ a: {{ reward: length_penalty }} }}\n"));
+        |name: &str| errors(&format!("name: {name}\ncomponents: {{ a: {{ reward: length_penalty }} }}\n"));
     for good in ["tutorial", "\"my run, 2nd\"", "运行"] {
         assert_eq!(named(good), [""; 0], "{good}");
     }
@@ -249,7 +248,7 @@ fn a_recipes_name_is_visible_text() {
 
 #[test]
 fn key_paths_carry_no_control_characters() {
-    let found = mistakes("components:\n  \"f\\e[31m\": { reward: accuracy }\n");
+    let found = errors("components:\n  \"f\\e[31m\": { reward: accuracy }\n");
     assert!(found[0].contains("recipe.name") && !found[0].contains('\u{1b}'), "{found:?}");
 }
 
@@ -275,9 +274,9 @@ fn a_route_follows_no_link_out_of_the_folder() {
 
 #[test]
 fn a_bad_pattern_and_a_prompt_without_braces_say_where() {
-    let found = mistakes("components: { a: { reward: regex, pattern: \"ab([\" } }\n");
+    let found = errors("components: { a: { reward: regex, pattern: \"ab([\" } }\n");
     assert!(found[0].contains("unclosed character class, at character 4"), "{found:?}");
-    let found = mistakes(
+    let found = errors(
         "components: { a: { reward: judge, mode: pointwise, prompt: Rate this., answer: { json: score, min: 0, max: 1 } } }\njudges: { main: { base_url: http://h/v1, model: m } }\n",
     );
     assert!(found[0].contains("a prompt without {{ }} names a file"), "{found:?}");
@@ -335,7 +334,7 @@ fn a_judge_cannot_be_sent_a_field_twice() {
     let told = |kind: &str, extra: &str| {
         let reward = if kind == "chat" { "principle, principles: [helpfulness]" } else { "reward_model" };
         let judge = format!("kind: {kind}, base_url: \"http://h/v1\", model: m, extra: {{ {extra} }}");
-        mistakes(&format!("components: {{ q: {{ reward: {reward} }} }}\njudges: {{ main: {{ {judge} }} }}\n"))
+        errors(&format!("components: {{ q: {{ reward: {reward} }} }}\njudges: {{ main: {{ {judge} }} }}\n"))
     };
     let chat =
         "model: x, messages: [], max_tokens: null, temperature: 1, seed: 1, logprobs: true, stream: true";
@@ -356,7 +355,7 @@ fn bad_address_is_refused_without_its_password() {
     let told = |address: &str| {
         let judge = format!("base_url: \"{address}\", model: m");
         let asks = "components: { q: { reward: principle, principles: [helpfulness] } }";
-        mistakes(&format!("{asks}\njudges: {{ main: {{ {judge} }} }}\n")).join("")
+        errors(&format!("{asks}\njudges: {{ main: {{ {judge} }} }}\n")).join("")
     };
     for bad in ["http://h:99999/v1", "http://h:0", "http://h\\0/v1", "http://h:/v1"] {
         assert!(told(bad).contains("judges.main.base_url"), "{bad}: {}", told(bad));

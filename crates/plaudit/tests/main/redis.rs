@@ -46,8 +46,8 @@ fn judgments_are_shared_between_machines() {
     assert_eq!(first.secret(), second.secret());
     let bought = asks(&first, &judge(&mock), &samples("shared", 100), 30.0);
     let found = asks(&second, &judge(&mock), &samples("shared", 100), 30.0);
-    assert_eq!((bought.scored(), bought.tally.calls), (100, 100));
-    assert_eq!((found.scored(), found.tally.calls, found.tally.cached), (100, 0, 100));
+    assert_eq!((bought.scored(), bought.judge_usage.calls), (100, 100));
+    assert_eq!((found.scored(), found.judge_usage.calls, found.judge_usage.cached), (100, 0, 100));
     let verdicts = |run: &Run| run.asked.iter().map(|asked| asked.verdict.clone()).collect::<Vec<_>>();
     assert_eq!(verdicts(&bought), verdicts(&found));
     let (_, recovered) = Redis::open(&server.url()).unwrap();
@@ -65,7 +65,7 @@ fn two_machines_buy_each_judgment_once() {
         threads.map(|thread| thread.join().unwrap())
     });
     assert_eq!(both.each_ref().map(Run::scored), [400, 400]);
-    let calls = both.each_ref().map(|run| run.tally.calls);
+    let calls = both.each_ref().map(|run| run.judge_usage.calls);
     assert_eq!((calls.iter().sum::<u64>(), mock.ledger().len()), (400, 400), "{calls:?}");
     assert!(calls.iter().all(|calls| *calls >= 40), "{calls:?}");
 }
@@ -158,7 +158,7 @@ fn run_continues_when_the_server_returns() {
     assert_eq!(done.scored(), 300, "{:?}", done.codes());
     assert_eq!(mock.ledger().len(), 300, "nothing is bought twice");
     let again = asks(&machine, &judge, &all, 60.0);
-    assert_eq!((again.scored(), again.tally.calls), (300, 0));
+    assert_eq!((again.scored(), again.judge_usage.calls), (300, 0));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn cost_budget_holds_over_all_machines() {
             let (machine, judge) = (&machines[at], &judge);
             scope.spawn(move || asks(machine, judge, &samples(&format!("cost-{at}"), 300), 60.0))
         };
-        [0, 1].map(ask).map(|thread| thread.join().unwrap().tally.cost.unwrap())
+        [0, 1].map(ask).map(|thread| thread.join().unwrap().judge_usage.cost.unwrap())
     });
     machines.iter().for_each(|machine| machine.flush());
     let sum: f64 = costs.iter().sum();

@@ -125,7 +125,7 @@ fn batches_under_way_at_once_count_their_own_calls() {
     assert_eq!(asked, [12, 6, 4]);
     let calls: Vec<u64> = usage.iter().map(|(_, usage)| usage.calls).collect();
     assert_eq!((calls.iter().sum::<u64>(), calls[1]), (mock.ledger().len() as u64, 6), "{calls:?}");
-    assert_eq!(engine.tallies()[0].calls, 18, "what two batches ask is sent once");
+    assert_eq!(engine.judge_usage()[0].calls, 18, "what two batches ask is sent once");
 }
 
 #[test]

@@ -327,8 +327,8 @@ def test_managers_of_one_recipe_share_a_state(tmp_path, judged, rollouts):
     first = training.score_batch(rows["prompt"], rows["response"], groups=rows["uid"])
     second = validation.score_batch(rows["prompt"], rows["response"], groups=rows["uid"], validate=False)
     assert first.rewards == second.rewards
-    (tally,) = training.tallies
-    assert tally["cached"] > 0
+    (usage,) = training.judge_usage
+    assert usage["cached"] > 0
 
 
 def test_threads_may_share_a_manager(rollouts):

@@ -7,10 +7,10 @@ use super::breaker::{Availability, EndpointState};
 use super::budget::{Budget, BudgetCheck, today};
 use super::call_error::Health;
 use super::formats::FormatTable;
+use super::judge_usage::JudgeUsage;
 use super::parameters::Parameter;
 use super::permit::Permit;
 use super::rate_limit::{ConcurrencyLimit, LatencyWindow, RateLimiter, Rng};
-use super::tally::Tally;
 use crate::exec::lock;
 use crate::judge::answer::{AnswerFormat, QuestionKind};
 use crate::judge::config::ResolvedJudge;
@@ -83,7 +83,7 @@ pub(super) struct QueueState {
     pub(super) latencies: LatencyWindow,
     pub(super) budget: Budget,
     pub(super) rng: Rng,
-    pub(super) tally: Tally,
+    pub(super) judge_usage: JudgeUsage,
     pub(super) formats: FormatTable,
     /// Parameters that the endpoint refuses.
     pub(super) left_out: BTreeSet<Parameter>,
@@ -212,7 +212,7 @@ impl QueueState {
 
     fn start(&mut self, slot: &Slot, request: &CallRequest, now: Instant) {
         self.in_flight += 1;
-        self.tally.peak = self.tally.peak.max(self.in_flight);
+        self.judge_usage.peak = self.judge_usage.peak.max(self.in_flight);
         self.endpoints[slot.endpoint].in_flight += 1;
         if slot.probes_format {
             self.probing.insert(request.kind);
@@ -268,7 +268,7 @@ impl AdmissionQueue {
             latencies: LatencyWindow::none(),
             budget: Budget::new(judge),
             rng: Rng::new(&judge.name),
-            tally: Tally::none(&judge.name, judge.config.price.is_some()),
+            judge_usage: JudgeUsage::none(&judge.name, judge.config.price.is_some()),
             formats: FormatTable::default(),
             left_out: BTreeSet::new(),
             probing: BTreeSet::new(),
@@ -344,7 +344,7 @@ impl AdmissionQueue {
         let mut state = lock(&self.state);
         let is_up = state.endpoints.iter().any(EndpointState::is_up);
         let may = !reached || !is_up || state.budget.retry();
-        state.tally.retries += u64::from(may);
+        state.judge_usage.retries += u64::from(may);
         may
     }
 

@@ -4,10 +4,10 @@
 use super::admission::AdmissionQueue;
 use super::budget::today;
 use super::call_error::{self, CallError};
+use super::judge_usage::JudgeUsage;
 use super::parameters::{self, Parameter};
 use super::query::{Query, Request};
 use super::registry::{JudgeEvent, JudgeLog};
-use super::tally::Tally;
 use super::transport::{HttpReply, Transport, TransportError};
 use crate::exec::lock;
 use crate::exec::single_flight::SingleFlight;
@@ -114,14 +114,14 @@ impl JudgeState {
     }
 
     /// The counts so far.
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn judge_usage(&self) -> JudgeUsage {
         let state = lock(&self.queue.state);
         let openings = state.endpoints.iter().map(|endpoint| endpoint.openings).sum();
         let journal_wait = Duration::from_nanos(self.journal_wait.load(Ordering::Relaxed)).as_secs_f64();
         let formats = state.formats.choices();
         let left_out = state.left_out.iter().map(|parameter| parameter.as_str()).collect();
         let limit = state.limit.calls();
-        Tally { limit, openings, journal_wait, formats, left_out, ..state.tally.clone() }
+        JudgeUsage { limit, openings, journal_wait, formats, left_out, ..state.judge_usage.clone() }
     }
 
     /// Reads once what the record knows of the judge: what was learned of it, and what was spent on it.

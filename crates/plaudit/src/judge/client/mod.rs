@@ -16,18 +16,18 @@ mod query;
 mod rate_limit;
 mod registry;
 mod request;
-mod tally;
+mod judge_usage;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod usage;
+mod batch_usage;
 
+pub use batch_usage::{AnswerSource, BatchUsage, UsageMeter};
 pub use formats::FormatChoice;
+pub use judge_usage::JudgeUsage;
 pub use query::{Query, Request};
 pub use registry::{JudgeEvent, JudgeLog, JudgeRegistry};
-pub use tally::Tally;
 pub use transport::JudgeSetupError;
-pub use usage::{AnswerSource, JudgeUsage, UsageMeter};
 
 use crate::exec::{TraceSpan, lock};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
@@ -281,7 +281,7 @@ impl JudgeClient {
                 attempt = 0;
                 continue;
             }
-            lock(&state.queue.state).tally.misread(reason.code);
+            lock(&state.queue.state).judge_usage.misread(reason.code);
             if !pending.may_ask_again(progress).await? {
                 return Err(reason);
             }
@@ -302,7 +302,7 @@ impl JudgeClient {
                 let key = key(&state.judge.identity, &state.request(query, format, attempt)?);
                 let Some(body) = record.get(&key).await? else { break };
                 if let Ok(verdict) = query.read(format, attempt, &body) {
-                    lock(&state.queue.state).tally.cached += 1;
+                    lock(&state.queue.state).judge_usage.cached += 1;
                     let outcome = &mut progress.outcome;
                     (outcome.format, outcome.key, outcome.cached) = (format, Some(key), true);
                     outcome.usage = query.usage(&body);
@@ -343,8 +343,8 @@ impl JudgeClient {
     }
 
     /// The counts so far, judge by judge, over all clients of the registry.
-    pub fn tallies(&self) -> Vec<Tally> {
-        self.judges.iter().map(|judge| judge.state.tally()).collect()
+    pub fn judge_usage(&self) -> Vec<JudgeUsage> {
+        self.judges.iter().map(|judge| judge.state.judge_usage()).collect()
     }
 
     /// A meter for some of the calls, judge by judge.

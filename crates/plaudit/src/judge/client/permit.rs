@@ -68,8 +68,8 @@ impl<'g> Permit<'g> {
         self.sent = true;
         self.started = Instant::now();
         let mut state = lock(&self.queue.state);
-        state.tally.calls += 1;
-        state.tally.hedges += u64::from(self.is_hedge);
+        state.judge_usage.calls += 1;
+        state.judge_usage.hedges += u64::from(self.is_hedge);
     }
 
     /// The call was answered. Returns what it has cost, where that is known.
@@ -77,8 +77,8 @@ impl<'g> Permit<'g> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, report.usage);
         state.budget.settle(self.slot.reserved, cost);
-        state.tally.pay(cost);
-        state.tally.answer(report.latency, report.usage);
+        state.judge_usage.pay(cost);
+        state.judge_usage.answer(report.latency, report.usage);
         state.latencies.observe(report.latency);
         let (used, thought) = (Budget::tokens(self.bytes, report.usage), Budget::tokens(self.bytes, None));
         state.token_rate.add(Instant::now(), used.saturating_sub(thought));
@@ -95,9 +95,9 @@ impl<'g> Permit<'g> {
         let mut state = lock(&self.queue.state);
         let cost = state.budget.cost(self.bytes, None).filter(|_| error.maybe_paid());
         state.budget.settle(self.slot.reserved, cost);
-        state.tally.pay(cost);
-        state.tally.fail(error.reason.code);
-        state.tally.maybe_paid += u64::from(error.maybe_paid());
+        state.judge_usage.pay(cost);
+        state.judge_usage.fail(error.reason.code);
+        state.judge_usage.maybe_paid += u64::from(error.maybe_paid());
         match error.objection {
             Some(Objection::Request) => state.formats.refuse(self.kind, self.format, false, self.has_next),
             Some(Objection::Format(_)) => state.formats.refuse(self.kind, self.format, true, self.has_next),
@@ -140,8 +140,8 @@ impl Drop for Permit<'_> {
         if self.sent {
             let cost = state.budget.cost(self.bytes, None);
             state.budget.settle(self.slot.reserved, cost);
-            state.tally.pay(cost);
-            state.tally.maybe_paid += 1;
+            state.judge_usage.pay(cost);
+            state.judge_usage.maybe_paid += 1;
         } else {
             state.budget.refund(self.slot.reserved, self.is_hedge);
         }

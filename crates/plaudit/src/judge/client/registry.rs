@@ -1,7 +1,7 @@
 //! Registry of judges: every judge is known once, so that limits, breakers and budgets hold over all clients.
 
 use super::judge_state::JudgeState;
-use super::tally::Tally;
+use super::judge_usage::JudgeUsage;
 use super::transport::{HttpTransport, JudgeSetupError};
 use crate::exec::lock;
 use crate::judge::config::ResolvedJudge;
@@ -56,8 +56,8 @@ impl JudgeRegistry {
     }
 
     /// The counts of all judges so far.
-    pub fn tallies(&self) -> Vec<Tally> {
-        lock(&self.judges).values().map(|judge| judge.tally()).collect()
+    pub fn judge_usage(&self) -> Vec<JudgeUsage> {
+        lock(&self.judges).values().map(|judge| judge.judge_usage()).collect()
     }
 }
 
@@ -74,6 +74,6 @@ mod tests {
         let (one, same) = (judge(config()), judge(config()));
         let other = judge(JudgeConfig { concurrency: 7, ..config() });
         assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
-        assert_eq!(registry.tallies().len(), 2);
+        assert_eq!(registry.judge_usage().len(), 2);
     }
 }

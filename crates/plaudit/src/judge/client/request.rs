@@ -97,7 +97,7 @@ impl<'q> PendingRequest<'q> {
                 FlightRole::Leader(leader) => leader,
                 FlightRole::Follower(flight) => match follow(flight).await {
                     Some(result) => {
-                        lock(&self.state.queue.state).tally.shared += 1;
+                        lock(&self.state.queue.state).judge_usage.shared += 1;
                         return result.map_err(Rejected::Failed);
                     }
                     None => continue,
@@ -115,7 +115,7 @@ impl<'q> PendingRequest<'q> {
 
     async fn fetch(&self, progress: &mut Progress) -> Result<Vec<u8>, Rejected> {
         let cached = |body: Vec<u8>, progress: &mut Progress| {
-            lock(&self.state.queue.state).tally.cached += 1;
+            lock(&self.state.queue.state).judge_usage.cached += 1;
             (progress.outcome.cached, progress.outcome.usage) = (true, self.query.usage(&body));
             Ok(body)
         };
@@ -192,7 +192,7 @@ impl<'q> PendingRequest<'q> {
             Retry::Never | Retry::Elsewhere => return fail(),
             // The queue holds everybody back until the pause is over, and fails those who cannot wait for it.
             Retry::Later => {
-                lock(&self.state.queue.state).tally.retries += 1;
+                lock(&self.state.queue.state).judge_usage.retries += 1;
                 return Ok(Duration::ZERO);
             }
             Retry::Once if retry.maybe_paid => return fail(),
@@ -265,7 +265,7 @@ impl<'q> PendingRequest<'q> {
         };
         let mut second = pin!(second);
         let won = |fetched| {
-            lock(&self.state.queue.state).tally.hedges_won += 1;
+            lock(&self.state.queue.state).judge_usage.hedges_won += 1;
             Ok(fetched)
         };
         tokio::select! {

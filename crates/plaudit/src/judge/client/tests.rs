@@ -205,8 +205,8 @@ async fn the_first_call_is_a_probe_and_the_limit_holds() {
         order,
         "first come, first served"
     );
-    let tally = &fixture.client.tallies()[0];
-    assert_eq!((tally.calls, tally.retries, tally.peak), (100, 0, 8));
+    let judge_usage = &fixture.client.judge_usage()[0];
+    assert_eq!((judge_usage.calls, judge_usage.retries, judge_usage.peak), (100, 0, 8));
 }
 
 #[tokio::test(start_paused = true)]
@@ -219,7 +219,7 @@ async fn calls_to_a_dead_judge_wait_no_longer_than_patience() {
     assert!(failed(&asked, Code::JudgeBreakerOpen) >= 195);
     assert!(fixture.calls().len() <= 7, "{}", fixture.calls().len());
     assert!(start.elapsed() < Duration::from_secs(15));
-    assert_eq!(fixture.client.tallies()[0].openings, 1);
+    assert_eq!(fixture.client.judge_usage()[0].openings, 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -250,7 +250,7 @@ async fn what_may_have_been_paid_is_sent_once_more_only() {
     let fixture = Fixture::new(config(), |_, _| (5, transport_error(Code::JudgeReset, true)));
     let asked = fixture.ask_all(1, 300).await;
     assert_eq!((failed(&asked, Code::JudgeReset), asked[0].attempts), (1, 2));
-    assert_eq!(fixture.client.tallies()[0].maybe_paid, 2);
+    assert_eq!(fixture.client.judge_usage()[0].maybe_paid, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -274,7 +274,7 @@ async fn the_deadline_ends_whatever_waits_or_travels() {
     assert_eq!((scored(&asked), failed(&asked, Code::JudgeDeadline)), (1, 49));
     assert_eq!(start.elapsed().as_secs(), 7);
     assert!(fixture.is_idle());
-    assert_eq!(fixture.client.tallies()[0].maybe_paid, 2);
+    assert_eq!(fixture.client.judge_usage()[0].maybe_paid, 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -292,7 +292,7 @@ async fn a_pause_holds_everybody_back_and_ends_with_one_probe() {
     };
     assert_eq!(after(520, 3_500), 0, "nobody passes during the pause");
     assert_eq!(after(3_500, 3_600), 1, "one probe");
-    assert!(fixture.client.tallies()[0].limit < 32);
+    assert!(fixture.client.judge_usage()[0].limit < 32);
 }
 
 #[tokio::test(start_paused = true)]
@@ -323,7 +323,7 @@ async fn equal_requests_share_one_call_and_a_rerun_makes_none() {
     let fixture = Fixture::with(config(), Arc::clone(&record), |_, _| (10, good()));
     let same: Vec<Number> = (0..50).map(|at| number(at % 5)).collect();
     assert_eq!(scored(&fixture.ask(&same, 60).await), 50);
-    assert_eq!((fixture.calls().len(), fixture.client.tallies()[0].shared), (5, 45));
+    assert_eq!((fixture.calls().len(), fixture.client.judge_usage()[0].shared), (5, 45));
     let again = Fixture::with(config(), record, |_, _| (10, good()));
     let asked = again.ask(&same, 60).await;
     assert!(scored(&asked) == 50 && again.calls().is_empty());
@@ -383,7 +383,7 @@ async fn a_journal_slower_than_the_judge_is_named_as_the_limit() {
         let fixture = Fixture::with(config(), record, |_, _| (20, good()));
         assert_eq!(scored(&fixture.ask_all(8, 60).await), 8);
         let rounded = |seconds: f64| (seconds * 1000.0).round() / 1000.0;
-        let found = fixture.client.tallies()[0].journal_limit();
+        let found = fixture.client.judge_usage()[0].journal_limit();
         assert_eq!(found.map(|(judge, journal)| (rounded(judge), rounded(journal))), limit);
     }
 }
@@ -461,8 +461,8 @@ async fn whatever_comes_first_the_format_that_works_is_found() {
         });
         let asked = fixture.ask(&in_any_format(60), 60).await;
         assert_eq!((scored(&asked), fixture.calls().len()), (60, 60 + extra), "{status} {body}");
-        let tally = &fixture.client.tallies()[0];
-        assert_eq!((tally.formats[0].format, tally.openings), ("json", 0));
+        let judge_usage = &fixture.client.judge_usage()[0];
+        assert_eq!((judge_usage.formats[0].format, judge_usage.openings), ("json", 0));
     }
 }
 
@@ -524,7 +524,7 @@ async fn parameters_that_a_model_refuses_are_left_out() {
     }
     assert_eq!(fixture.calls().len(), 12);
     assert_eq!(fixture.calls()[11].body, r#"{"at":9,"max_completion_tokens":64}"#);
-    assert_eq!(fixture.client.tallies()[0].left_out, ["max_tokens", "temperature"]);
+    assert_eq!(fixture.client.judge_usage()[0].left_out, ["max_tokens", "temperature"]);
     let crowd = Fixture::new(JudgeConfig { concurrency: 4, ..config() }, script);
     let questions: Vec<Chat> = (0..60).map(Chat).collect();
     let asked = crowd.client.ask_all(0, &questions, deadline(), (None, None)).await;
@@ -569,7 +569,7 @@ async fn the_budget_of_cost_holds_and_is_used_up() {
     let record: Arc<dyn Record> = Arc::new(MemoryRecord::default());
     let fixture = Fixture::with(config, Arc::clone(&record), |_, _| (10, good()));
     let asked = fixture.ask_all(200, 60).await;
-    let cost = fixture.client.tallies()[0].cost.unwrap();
+    let cost = fixture.client.judge_usage()[0].cost.unwrap();
     assert!((0.09..=0.1 + 1e-9).contains(&cost), "{cost}");
     assert!((record.spent("judge").await.unwrap().1 - cost).abs() < 1e-9);
     assert_eq!(scored(&asked) + failed(&asked, Code::JudgeBudget), 200);
@@ -584,9 +584,13 @@ async fn a_slow_call_is_sent_twice_within_its_share() {
     let fixture = Fixture::new(config, |at, _| (if at % 50 == 49 { 30_000 } else { 100 }, good()));
     let start = Instant::now();
     assert_eq!(scored(&fixture.ask_all(400, 300).await), 400);
-    let tally = &fixture.client.tallies()[0];
-    assert!(tally.hedges >= 7 && tally.hedges * 20 <= tally.calls, "{}", tally.hedges);
-    assert_eq!((tally.hedges_won, tally.maybe_paid), (tally.hedges, tally.hedges));
+    let judge_usage = &fixture.client.judge_usage()[0];
+    assert!(
+        judge_usage.hedges >= 7 && judge_usage.hedges * 20 <= judge_usage.calls,
+        "{}",
+        judge_usage.hedges
+    );
+    assert_eq!((judge_usage.hedges_won, judge_usage.maybe_paid), (judge_usage.hedges, judge_usage.hedges));
     assert!(start.elapsed() < Duration::from_secs(29), "{:?}", start.elapsed());
     assert!(fixture.is_idle());
 }

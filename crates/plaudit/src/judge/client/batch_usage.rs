@@ -12,8 +12,8 @@ use std::sync::Mutex;
 
 /// What one judge was asked.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "AccountReply")]
-pub struct JudgeUsage {
+#[schemars(rename = "BatchUsageReply")]
+pub struct BatchUsage {
     /// Which judge.
     pub judge: String,
     /// Questions, each once.
@@ -34,7 +34,7 @@ pub struct JudgeUsage {
     price: Option<Price>,
 }
 
-impl JudgeUsage {
+impl BatchUsage {
     /// Of nothing so far.
     fn none(judge: &str, price: Option<Price>) -> Self {
         Self {
@@ -102,7 +102,7 @@ pub struct UsageMeter(Mutex<Metered>);
 
 #[derive(Debug)]
 struct Metered {
-    usage: Vec<JudgeUsage>,
+    usage: Vec<BatchUsage>,
     /// The answers by the beginning of their keys: the newest, and those before them.
     newest: HashMap<u64, AnswerSource>,
     older: HashMap<u64, AnswerSource>,
@@ -111,7 +111,7 @@ struct Metered {
 impl UsageMeter {
     /// Of these judges, each with its price.
     pub(super) fn new<'j>(judges: impl Iterator<Item = (&'j str, Option<Price>)>) -> Self {
-        let usage = judges.map(|(judge, price)| JudgeUsage::none(judge, price)).collect();
+        let usage = judges.map(|(judge, price)| BatchUsage::none(judge, price)).collect();
         Self(Mutex::new(Metered { usage, newest: HashMap::new(), older: HashMap::new() }))
     }
 
@@ -125,14 +125,14 @@ impl UsageMeter {
     }
 
     /// What has been asked, in the order of the plan.
-    pub fn usage(&self) -> Vec<JudgeUsage> {
+    pub fn usage(&self) -> Vec<BatchUsage> {
         lock(&self.0).usage.clone()
     }
 
     /// What has been asked since this was last taken, in the order of the plan.
-    pub fn take(&self) -> Vec<JudgeUsage> {
+    pub fn take(&self) -> Vec<BatchUsage> {
         let mut metered = lock(&self.0);
-        let none = metered.usage.iter().map(|usage| JudgeUsage::none(&usage.judge, usage.price)).collect();
+        let none = metered.usage.iter().map(|usage| BatchUsage::none(&usage.judge, usage.price)).collect();
         std::mem::replace(&mut metered.usage, none)
     }
 

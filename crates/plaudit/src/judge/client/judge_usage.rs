@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// The counts of one judge.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(rename = "TallyReply")]
-pub struct Tally {
+#[schemars(rename = "JudgeUsageReply")]
+pub struct JudgeUsage {
     /// Which judge.
     pub judge: String,
     /// Calls that were sent, retries and hedges among them.
@@ -57,7 +57,7 @@ pub struct Tally {
     pub left_out: Vec<&'static str>,
 }
 
-impl Tally {
+impl JudgeUsage {
     /// Of a judge that has not been called.
     pub(super) fn none(judge: &str, priced: bool) -> Self {
         Self {
