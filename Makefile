@@ -61,7 +61,7 @@ check-version:
 	$(PYTHON) .ci/release.py check $(VERSION)
 
 # Every test but those of the trainers (test-trainers) and of the limits on time (test-limits). Its last lines name what was left out for
-# want of a program or of a tier of the sandbox; with PLAUDIT_TEST_ALL=1 nothing may be.
+# want of a program or of an isolation of the sandbox; with PLAUDIT_TEST_ALL=1 nothing may be.
 test: test-setup test-rust test-browser test-python test-loggers test-wheel
 	@sort -u $(PLAUDIT_LEFT_OUT) | sed 's/^/== left out: /'
 test : export PLAUDIT_LEFT_OUT = $(abspath $(TARGET))/left-out
@@ -121,7 +121,7 @@ test-verl-e2e: develop
 test-limits:
 	$(CARGO) test --locked --release -p plaudit -p plaudit-instructions --no-fail-fast --test main hostile
 
-# The sandbox in full: 1,000 endless programs, 100 fork bombs, 500 right programs on a busy host, in each tier, as root also
+# The sandbox in full: 1,000 endless programs, 100 fork bombs, 500 right programs on a busy host, in each isolation, as root also
 # as an ordinary user. `make test` has smaller numbers of the same.
 test-box:
 	$(CARGO) test --locked --workspace --no-fail-fast --test main -- --ignored --test-threads 1 in_full

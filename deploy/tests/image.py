@@ -19,7 +19,7 @@ from conftest import BINARY, ROOT, samples
 from test_board import expressions, selectors
 
 IMAGE = "plaudit:local"
-PROFILE = ROOT / "deploy/kubernetes/components/sandbox-tier-a/seccomp.json"
+PROFILE = ROOT / "deploy/kubernetes/components/sandbox-namespaces/seccomp.json"
 CONFIG = """
 recipes: [tutorial, math, code]
 judges:
@@ -199,7 +199,7 @@ def test_program_runs_in_the_sandbox_and_leaves_nothing(container):
     answer = json.loads(container.ask("/v1/score", {"recipe": "code", "rollouts": [PROGRAM]}))
     (result,) = answer["results"]
     (tests,) = [one for one in result["components"].values() if "sandbox" in one["info"]]
-    assert (tests["value"], tests["info"]["sandbox"]) == (1.0, "B"), result
+    assert (tests["value"], tests["info"]["sandbox"]) == (1.0, "landlock"), result
     states = container.exec("sh", "-c", "cat /proc/[0-9]*/stat 2> /dev/null || true")
     assert "plaudit" in states and not re.findall(r"^\d+ \(.*\) Z", states, re.M), states
 
@@ -222,9 +222,9 @@ def test_sigterm_ends_it_with_0(container):
     assert code == "0" and time.monotonic() - began < 15
 
 
-def test_tier_a_works_with_its_profile(engine):
+def test_namespaces_work_with_their_profile(engine):
     if engine.is_docker:
         pytest.skip("AppArmor's profile of Docker forbids mounts")
     options = ["--security-opt", f"seccomp={PROFILE}", "--security-opt", "unmask=ALL"]
     said = engine("run", "--rm", *CONFINED, *options, IMAGE, "doctor")
-    assert re.search(r"^ok +sandbox +tier A", said, re.M), said
+    assert re.search(r"^ok +sandbox +isolated by namespaces", said, re.M), said

@@ -145,7 +145,7 @@ def test_kustomization_of_the_guide_works(overlay, tmp_path):
     assert mounted["config"]["configMap"]["name"] in {one["metadata"]["name"] for one in documents}
 
 
-@pytest.mark.parametrize("components", [(), ("redis",), ("sandbox-tier-a",), ("redis", "sandbox-tier-a")])
+@pytest.mark.parametrize("components", [(), ("redis",), ("sandbox-namespaces",), ("redis", "sandbox-namespaces")])
 def test_manifests_have_their_schemas(components, overlay, tmp_path):
     needs("kubectl")
     lines = ["resources: [../base]"]
@@ -162,7 +162,7 @@ def test_manifests_have_their_schemas(components, overlay, tmp_path):
     ]
     pod = next(one for one in documents if one["kind"] == "StatefulSet")["spec"]["template"]["spec"]
     assert ("--journal=$(REDIS_URL)" in pod["containers"][0]["args"]) == ("redis" in components)
-    assert ("hostUsers" in pod) == ("sandbox-tier-a" in components)
+    assert ("hostUsers" in pod) == ("sandbox-namespaces" in components)
 
 
 def test_pod_is_confined():
@@ -182,7 +182,7 @@ def test_pod_is_confined():
 
 
 def test_seccomp_profile_is_json():
-    profile = json.loads((KUBERNETES / "components/sandbox-tier-a/seccomp.json").read_text())
+    profile = json.loads((KUBERNETES / "components/sandbox-namespaces/seccomp.json").read_text())
     denied = profile["syscalls"][0]["names"]
     assert denied == sorted(set(denied)) and not {"clone", "clone3", "unshare", "mount", "pivot_root"} & set(
         denied

@@ -59,7 +59,7 @@ class TestLimits(Limits, total=False):
     """Whether each passed test counts; otherwise the first that does not pass ends the run."""
     most_tests: int | None
     """Only so many tests are run, the first ones."""
-    isolation: Literal["apart", "together"]
+    test_process: Literal["separate", "shared"]
     """Whether a test that is a program has a box of its own."""
 
 
@@ -84,7 +84,7 @@ class Run:
     why: str
     """Why it did not finish, in words; what a compiler says of it."""
     sandbox: str
-    """What isolated it: `A`, `B` or `none`."""
+    """What isolated it: `namespaces`, `landlock` or `none`."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class TestRun:
     error: str | None
     """What is wrong with the tests, where they cannot be used."""
     sandbox: str
-    """What isolated the program: `A`, `B` or `none`."""
+    """What isolated the program: `namespaces`, `landlock` or `none`."""
 
     @property
     def passed(self) -> int:
@@ -127,10 +127,10 @@ class TestRun:
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer of a tier, or an attack on it."""
+    """One layer of an isolation, or an attack on it."""
 
-    tier: str
-    """The tier that was tried: `A` or `B`."""
+    isolation: str
+    """The isolation that was tried: `namespaces` or `landlock`."""
     name: str
     """The layer."""
     works: bool
@@ -145,8 +145,8 @@ class Layer:
 class Host:
     """What isolates programs on this machine, and which languages it can run."""
 
-    tier: str | None
-    """The tier that is used: `A`, `B`, or None where nothing isolates."""
+    isolation: str | None
+    """The isolation that is used: `namespaces`, `landlock`, or None where nothing isolates."""
     layers: list[Layer]
     """Everything that was tried."""
     languages: dict[str, str]
@@ -231,7 +231,7 @@ def run_many(
     inputs = [""] * len(programs) if stdins is None else _items("stdins", stdins, len(programs))
     sandbox = _sandbox(unsafe_no_sandbox)
     done = sandbox.run(programs, inputs, {"language": language, **limits})
-    return [Run(*fields, sandbox.tier) for fields in done]
+    return [Run(*fields, sandbox.isolation) for fields in done]
 
 
 def test(
@@ -251,7 +251,7 @@ def test(
         language: As for `run`.
         prompt: The text of the task, where tests use its functions; the program may then be what comes behind it.
         unsafe_no_sandbox: As for `run`.
-        limits: What it may use in each test, `continuous`, `most_tests` and `isolation`.
+        limits: What it may use in each test, `continuous`, `most_tests` and `test_process`.
 
     Returns:
         A `TestRun`, with a verdict a test.
@@ -308,14 +308,14 @@ def test_many(
     tasks = [None] * len(programs) if prompts is None else _items("prompts", prompts, len(programs))
     sandbox = _sandbox(unsafe_no_sandbox)
     done = sandbox.test(programs, tests, tasks, {"language": language, **limits})
-    return [_tested(found, error, sandbox.tier) for found, error in done]
+    return [_tested(found, error, sandbox.isolation) for found, error in done]
 
 
-def _tested(found: Any, error: str | None, tier: str) -> TestRun:
+def _tested(found: Any, error: str | None, isolation: str) -> TestRun:
     if found is None:
-        return TestRun(None, [], 0, error, tier)
+        return TestRun(None, [], 0, error, isolation)
     results, tests, score = found
-    return TestRun(score, [TestVerdict(*each) for each in results], tests, None, tier)
+    return TestRun(score, [TestVerdict(*each) for each in results], tests, None, isolation)
 
 
 def _items(name: str, given: Any, length: int | None = None) -> list[Any]:
@@ -346,7 +346,7 @@ def extract(response: str, language: str = "python") -> str | None:
 
 
 def doctor() -> Host:
-    """Says what isolates programs on this machine, why not more, and which languages can be run. It makes attacks on each tier.
+    """Says what isolates programs on this machine, why not more, and which languages can be run. It makes attacks on each isolation.
 
     Returns:
         A `Host`, with the remedies.
@@ -355,10 +355,10 @@ def doctor() -> Host:
         >>> "python" in doctor().languages
         True
     """
-    tier, layers, languages = _plaudit.sandbox_report()
+    isolation, layers, languages = _plaudit.sandbox_report()
     usable = {name: tool for name, tool, _ in languages if tool is not None}
     missing = {name: why for name, _, why in languages if why is not None}
-    return Host(tier, [Layer(*each) for each in layers], usable, missing)
+    return Host(isolation, [Layer(*each) for each in layers], usable, missing)
 
 
 # `from plaudit.sandbox import *` in a test file must not make pytest collect these.

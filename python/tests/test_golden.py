@@ -23,7 +23,7 @@ def lines(name: str) -> list[dict[str, Any]]:
 
 
 OURS = {line["id"]: line["ours"] for line in lines("differences.jsonl")}
-# Programs are run by the tests of crates/plaudit-code, in both tiers of the sandbox; from Python by test_code.py.
+# Programs are run by the tests of crates/plaudit-code, with both isolations of the sandbox; from Python by test_code.py.
 PROGRAMS = {"code_execution"}
 # Rows with several instructions have a form of their own: see below.
 ROWS = {"instructions"}

@@ -334,7 +334,7 @@ def test_a_constraint_that_fails_is_no_verdict():
 @functools.cache
 def isolates() -> bool:
     """Whether programs can be run here."""
-    return sandbox.doctor().tier is not None
+    return sandbox.doctor().isolation is not None
 
 
 @pytest.fixture
@@ -386,7 +386,7 @@ def test_what_programs_do_is_in_the_result():
     assert done[0].stdout == "in\n" and done[0].exit_code == 0 and done[0].why == ""
     assert "ZeroDivisionError" in done[1].stderr and done[1].exit_code == 1
     assert done[2].exit_code == 3 and "3" in done[2].why
-    assert done[0].sandbox in ("A", "B") and pickle.loads(pickle.dumps(done)) == done
+    assert done[0].sandbox in ("namespaces", "landlock") and pickle.loads(pickle.dumps(done)) == done
 
 
 @pytest.mark.usefixtures("isolated")
@@ -427,9 +427,9 @@ def test_mistakes_about_programs():
 
 def test_the_doctor_says_what_isolates():
     host = sandbox.doctor()
-    assert host.tier in ("A", "B", None) and host.layers
+    assert host.isolation in ("namespaces", "landlock", None) and host.layers
     assert {*host.languages, *host.missing} >= {"python", "cpp", "rust"}
-    assert host.tier is not None or host.remedies
+    assert host.isolation is not None or host.remedies
 
 
 # Threads, forks and signals.

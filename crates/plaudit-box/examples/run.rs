@@ -1,21 +1,22 @@
-//! Runs one command in a box and prints what came of it: `cargo run -p plaudit-box --example run -- TIER PROGRAM [ARGUMENT]...`
+//! Runs one command in a box and prints what came of it: `cargo run -p plaudit-box --example run -- ISOLATION PROGRAM [ARGUMENT]...`
 //!
-//! TIER is `A`, `B` or `none`. Standard input is handed on; files of the current folder are not.
+//! ISOLATION is `namespaces`, `landlock` or `none`. Standard input is handed on; files of the current folder are not.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
-use plaudit_box::{Job, Options, Sandbox, Tier};
+use plaudit_box::{Isolation, Job, Options, Sandbox};
 use std::io::Read;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let tier = match arguments.next().as_deref() {
-        Some("A") => Tier::A,
-        Some("B") => Tier::B,
-        Some("none") => Tier::None,
+    let isolation = match arguments.next().as_deref() {
+        Some("namespaces") => Isolation::Namespaces,
+        Some("landlock") => Isolation::Landlock,
+        Some("none") => Isolation::None,
         _ => return println!("{}", Sandbox::probe(&Options::default())),
     };
-    let sandbox = match Sandbox::open(Options { tier: Some(tier), slots: 1, ..Options::default() }) {
+    let sandbox = match Sandbox::open(Options { isolation: Some(isolation), slots: 1, ..Options::default() })
+    {
         Ok(sandbox) => sandbox,
         Err(report) => return println!("{report}"),
     };

@@ -1,4 +1,4 @@
-//! Benchmark: plain starts of the Python interpreter against as many boxes of each tier, on two threads.
+//! Benchmark: plain starts of the Python interpreter against as many boxes of each isolation, on two threads.
 //!
 //! `cargo run --release -p plaudit-box --example starts [SAMPLES] [TESTS] [PYTHON]`. The parts alternate in five rounds, and
 //! the medians are compared. Then it measures how long a process with 8 GB resident needs for a box and for a `fork`, and what
@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use plaudit_box::{Job, Limits, Options, Sandbox, Tier};
+use plaudit_box::{Isolation, Job, Limits, Options, Sandbox};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -67,12 +67,14 @@ fn main() {
     let python = arguments.next().unwrap_or_else(|| "/usr/bin/python3".into());
     let python = python.as_str();
     let count = samples * tests;
-    let open = |tier| Sandbox::open(Options { tier: Some(tier), slots: THREADS, ..Options::default() });
-    let mut tiers = Vec::new();
-    for tier in [Tier::A, Tier::B] {
-        match open(tier) {
-            Ok(sandbox) => tiers.push(sandbox),
-            Err(report) => println!("tier {tier} is not available:\n{report}"),
+    let open = |isolation| {
+        Sandbox::open(Options { isolation: Some(isolation), slots: THREADS, ..Options::default() })
+    };
+    let mut isolations = Vec::new();
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        match open(isolation) {
+            Ok(sandbox) => isolations.push(sandbox),
+            Err(report) => println!("isolation {isolation} is not available:\n{report}"),
         }
     }
     let program = std::env::temp_dir().join(format!("plaudit-starts-{}.py", std::process::id()));
@@ -80,50 +82,50 @@ fn main() {
     let path = program.to_str().unwrap();
 
     println!("{samples} samples x {tests} tests, {THREADS} threads, {python}, {ROUNDS} rounds");
-    let mut seconds = vec![Vec::new(); 1 + tiers.len()];
+    let mut seconds = vec![Vec::new(); 1 + isolations.len()];
     for _ in 0..ROUNDS {
         let share = count / ROUNDS;
         seconds[0].push(timed(share, |_| plain(python, path)) / share as f64);
-        for (list, sandbox) in seconds[1..].iter_mut().zip(&tiers) {
+        for (list, sandbox) in seconds[1..].iter_mut().zip(&isolations) {
             list.push(timed(share, |_| boxed(sandbox, python)) / share as f64);
         }
     }
     let base = median(&mut seconds[0]);
     println!("plain    {:8.3} ms a start  {:7.2} s for all", base * 1e3, base * count as f64);
-    for (list, sandbox) in seconds[1..].iter_mut().zip(&tiers) {
+    for (list, sandbox) in seconds[1..].iter_mut().zip(&isolations) {
         let value = median(list);
-        let (tier, ratio) = (sandbox.tier(), value / base);
+        let (isolation, ratio) = (sandbox.isolation(), value / base);
         println!(
-            "tier {tier}   {:8.3} ms a start  {:7.2} s for all  {ratio:.2}x",
+            "isolation {isolation}   {:8.3} ms a start  {:7.2} s for all  {ratio:.2}x",
             value * 1e3,
             value * count as f64
         );
     }
     std::fs::remove_file(&program).unwrap();
 
-    for sandbox in &tiers {
+    for sandbox in &isolations {
         let empty = |_: usize| {
             let run = sandbox.run(&Job::new(["/bin/true"])).unwrap();
             assert_eq!(run.exit, plaudit_box::Exit::Code(0));
         };
         let per = timed(count.min(1000), empty) / count.min(1000) as f64;
-        println!("tier {}   {:8.3} ms for a box with /bin/true", sandbox.tier(), per * 1e3);
+        println!("isolation {}   {:8.3} ms for a box with /bin/true", sandbox.isolation(), per * 1e3);
     }
-    large_process(&tiers);
-    warm(&tiers, python, count);
+    large_process(&isolations);
+    warm(&isolations, python, count);
 }
 
 /// How long a start takes in a process with 8 GB resident.
-fn large_process(tiers: &[Sandbox]) {
+fn large_process(isolations: &[Sandbox]) {
     let resident = vec![1_u8; 8 << 30];
-    for sandbox in tiers {
+    for sandbox in isolations {
         let started = Instant::now();
         for _ in 0..20 {
             sandbox.run(&Job::new(["/bin/true"])).unwrap();
         }
         println!(
-            "tier {}   {:8.3} ms for a box, 8 GB resident",
-            sandbox.tier(),
+            "isolation {}   {:8.3} ms for a box, 8 GB resident",
+            sandbox.isolation(),
             started.elapsed().as_secs_f64() * 50.0
         );
     }
@@ -140,13 +142,13 @@ fn large_process(tiers: &[Sandbox]) {
 }
 
 /// What a start costs that forks from a prepared interpreter inside one box: without any wall between programs.
-fn warm(tiers: &[Sandbox], python: &str, count: usize) {
+fn warm(isolations: &[Sandbox], python: &str, count: usize) {
     let program = format!(
         "import os, sys, io\ncode = compile({PROGRAM:?}, 'main.py', 'exec')\nfor _ in range({count}):\n    pid = os.fork()\n    \
          if pid == 0:\n        sys.stdin = io.StringIO('3 4')\n        exec(code, {{'__name__': '__main__'}})\n        \
          sys.stdout.flush()\n        os._exit(0)\n    os.waitpid(pid, 0)\n"
     );
-    for sandbox in tiers.iter().filter(|sandbox| sandbox.tier() == Tier::A) {
+    for sandbox in isolations.iter().filter(|sandbox| sandbox.isolation() == Isolation::Namespaces) {
         let limits = Limits { cpu: Duration::from_secs(100), ..Limits::default() };
         let job = Job::new([python, "-I", "-S", "main.py"]).file("main.py", program.clone()).limits(limits);
         let started = Instant::now();

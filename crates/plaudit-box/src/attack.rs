@@ -1,7 +1,7 @@
-//! The self-test of a tier: attacks made from inside a box, each of which must fail.
+//! The self-test of an isolation: attacks made from inside a box, each of which must fail.
 //!
 //! They are made by raw system calls in the place of a program, so that they need no interpreter and take less than a
-//! millisecond. A tier in which one succeeds is not used.
+//! millisecond. An isolation in which one succeeds is not used.
 
 use crate::sys::{self, Errno, call};
 use std::ffi::{CStr, CString};
@@ -16,7 +16,7 @@ pub(crate) struct AttackTable {
     pub(crate) escape: CString,
     /// `/proc/ENGINE/environ`.
     pub(crate) environment: CString,
-    /// Whether the tier refuses a second process.
+    /// Whether the isolation refuses a second process.
     pub(crate) one_process: bool,
     /// -1: not made; 0: the attack succeeded; else the error that stopped it.
     pub(crate) results: [AtomicI32; ATTACKS.len()],
@@ -91,7 +91,7 @@ pub(crate) fn make(table: &AttackTable) {
     }
 }
 
-/// The number of the engine. An engine that is process 1 of a container has the number that a box of tier A has for itself: there it is
+/// The number of the engine. An engine that is process 1 of a container has the number that a box with namespaces has for itself: there it is
 /// nobody else's.
 fn number_of_engine(table: &AttackTable) -> Result<usize, Errno> {
     let engine = table.engine as usize;

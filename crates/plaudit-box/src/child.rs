@@ -51,7 +51,7 @@ impl Step {
     ];
 }
 
-/// One step of building the file system of tier A, prepared by the engine.
+/// One step of building the file system of a box with namespaces, prepared by the engine.
 pub(crate) enum MountStep {
     /// Nothing that is mounted from now on is seen outside.
     Private,
@@ -137,7 +137,7 @@ pub(crate) struct Birth<'a> {
     pub(crate) errno: AtomicI32,
 }
 
-/// The namespaces that each box of tier A has for itself. Those of users and of the network are its slot's: a network namespace
+/// The namespaces that each box has for itself. Those of users and of the network are its slot's: a network namespace
 /// costs as much as all others together, and nothing can be done in it without sockets. That of mounts is a copy of its slot's.
 const OWN_NAMESPACES: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;

@@ -1,19 +1,19 @@
 //! The sandbox where the system is not Linux: there is none, and whoever opens one is told so.
 
 use crate::job::{BoxFailure, Job, RunResult};
-use crate::options::{Options, Tier};
+use crate::options::{Isolation, Options};
 use crate::report::{LayerReport, SandboxReport};
 use std::convert::Infallible;
 
-/// Runs programs in boxes of one tier. This system has no tier, so there is no value of this type.
+/// Runs programs in boxes of one isolation. This system has no isolation, so there is no value of this type.
 #[derive(Debug)]
 pub struct Sandbox(Infallible);
 
 impl Sandbox {
-    /// Tells that no tier works here.
+    /// Tells that no isolation works here.
     pub fn probe(_: &Options) -> SandboxReport {
-        let layer = |tier| LayerReport {
-            tier,
+        let layer = |isolation| LayerReport {
+            isolation,
             name: "Linux",
             works: false,
             optional: false,
@@ -23,7 +23,10 @@ impl Sandbox {
                 "Programs of models run on Linux alone: score there, in a container or a virtual machine.",
             ),
         };
-        SandboxReport { tier: None, layers: [Tier::A, Tier::B].map(layer).into() }
+        SandboxReport {
+            isolation: None,
+            layers: [Isolation::Namespaces, Isolation::Landlock].map(layer).into(),
+        }
     }
 
     /// Fails with what [`Sandbox::probe`] tells.
@@ -31,13 +34,13 @@ impl Sandbox {
         Err(Self::probe(&options))
     }
 
-    /// What was tried to choose the tier.
+    /// What was tried to choose the isolation.
     pub fn report(&self) -> &SandboxReport {
         match self.0 {}
     }
 
-    /// The tier of all boxes.
-    pub fn tier(&self) -> Tier {
+    /// The isolation of all boxes.
+    pub fn isolation(&self) -> Isolation {
         match self.0 {}
     }
 

@@ -4,7 +4,7 @@
 //! is a binary search over ranges of numbers: the kernel emulates it once for each of about 900 system calls when it is
 //! installed, so that a list of comparisons would cost more than the namespaces.
 
-use crate::Tier;
+use crate::Isolation;
 use crate::sys::Errno;
 
 /// The last system call that was reviewed (`mseal`); the numbers of newer ones are equal on all architectures.
@@ -42,7 +42,7 @@ enum Action {
     OnlyConnectedPair,
 }
 
-/// System calls refused in both tiers: they reach other processes, the kernel's configuration, memory that no limit
+/// System calls refused in both isolations: they reach other processes, the kernel's configuration, memory that no limit
 /// counts, or facilities with a record of escapes.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_ptrace,
@@ -176,7 +176,7 @@ const REFUSED_HERE: &[libc::c_long] = &[
 #[cfg(target_arch = "aarch64")]
 const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_lookup_dcookie];
 
-/// Refused in tier B besides: signals to others, and changes of files that Landlock does not see.
+/// Refused with Landlock alone besides: signals to others, and changes of files that Landlock does not see.
 const REFUSED_IN_B: &[libc::c_long] = &[
     libc::SYS_tkill,
     libc::SYS_rt_sigqueueinfo,
@@ -248,8 +248,8 @@ pub(crate) struct Filter {
 }
 
 impl Filter {
-    /// The filter of a tier. `landlock` is the version of Landlock: before the third it does not see that a file is cut.
-    pub(crate) fn new(tier: Tier, landlock: u32) -> Self {
+    /// The filter of an isolation. `landlock` is the version of Landlock: before the third it does not see that a file is cut.
+    pub(crate) fn new(isolation: Isolation, landlock: u32) -> Self {
         let mut actions = vec![Action::Always(ALLOW); LAST as usize + 1];
         let mut set = |numbers: &[libc::c_long], action: Action| {
             for number in numbers {
@@ -271,7 +271,7 @@ impl Filter {
         set(&[libc::SYS_setsockopt], Action::UnlessEqual(2, REFUSED_OPTIONS));
         set(&[libc::SYS_ioctl], Action::UnlessEqual(1, OWNER_REQUESTS));
         set(&[libc::SYS_clone], Action::UnlessBits(0, NAMESPACES));
-        if tier != Tier::A {
+        if isolation != Isolation::Namespaces {
             set(REFUSED_IN_B, Action::Always(DENY));
             set(REFUSED_HERE_IN_B, Action::Always(DENY));
             set(&[libc::SYS_clone], Action::OnlyThreads);
@@ -450,8 +450,8 @@ mod tests {
 
     #[test]
     fn refused_calls_are_refused_and_others_are_not() {
-        for tier in [Tier::A, Tier::B] {
-            let filter = Filter::new(tier, 7);
+        for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+            let filter = Filter::new(isolation, 7);
             assert!(filter.program.len() < 4096);
             for number in REFUSED.iter().chain(REFUSED_HERE) {
                 assert_eq!(call(&filter, *number, [0; 3]), DENY, "{number}");
@@ -462,7 +462,7 @@ mod tests {
             for number in REFUSED_IN_B.iter().chain(REFUSED_HERE_IN_B) {
                 assert_eq!(
                     call(&filter, *number, [0; 3]),
-                    if tier == Tier::A { ALLOW } else { DENY },
+                    if isolation == Isolation::Namespaces { ALLOW } else { DENY },
                     "{number}"
                 );
             }
@@ -485,7 +485,7 @@ mod tests {
 
     #[test]
     fn arguments_decide() {
-        let (a, b) = (Filter::new(Tier::A, 7), Filter::new(Tier::B, 7));
+        let (a, b) = (Filter::new(Isolation::Namespaces, 7), Filter::new(Isolation::Landlock, 7));
         let (thread, child) = (libc::CLONE_THREAD as u32, libc::SIGCHLD as u32);
         let user = libc::CLONE_NEWUSER as u32;
         assert_eq!(
@@ -522,7 +522,7 @@ mod tests {
         );
         assert_eq!([77, 78].map(|pid| call(&own, libc::SYS_tgkill, [pid, 9, 0])), [ALLOW, DENY]);
         let truncating = libc::O_TRUNC as u32;
-        assert_eq!(call(&Filter::new(Tier::B, 2), libc::SYS_openat, [0, 0, truncating]), DENY);
+        assert_eq!(call(&Filter::new(Isolation::Landlock, 2), libc::SYS_openat, [0, 0, truncating]), DENY);
         assert_eq!(call(&b, libc::SYS_openat, [0, 0, truncating]), ALLOW);
     }
 }

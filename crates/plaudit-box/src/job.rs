@@ -65,9 +65,9 @@ pub struct Limits {
     /// Bytes of address space; without it `memory` and the stacks of `processes` threads. Runtimes that reserve far more than they use
     /// need more.
     pub address_space: Option<u64>,
-    /// Processes and threads. Tier B has one process.
+    /// Processes and threads. Without namespaces there is one process.
     pub processes: u32,
-    /// Bytes of all files together. Tier B has none.
+    /// Bytes of all files together. Without namespaces there are none.
     pub file_bytes: u64,
     /// Files and folders.
     pub file_count: u64,

@@ -68,7 +68,7 @@ pub(crate) fn allow(rules: &OwnedFd, path: &Path, access: Access) -> Result<(), 
     call(libc::SYS_landlock_add_rule, arguments).map(|_| ())
 }
 
-/// The rules of tier B: read the system and the box's folder, write nothing but devices.
+/// The rules of a box without namespaces: read the system and the box's folder, write nothing but devices.
 pub(crate) fn file_rules(
     version: u32,
     readable: &[PathBuf],

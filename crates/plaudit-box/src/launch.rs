@@ -5,7 +5,7 @@ use crate::child::{BOX_FLAGS, Birth, BoxFile, BuildOptions, MountStep, Step, ent
 use crate::filter::Filter;
 use crate::namespaces::Namespaces;
 use crate::sys::{self, Errno, Resource, call};
-use crate::{BoxFailure, Tier, usage};
+use crate::{BoxFailure, Isolation, usage};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -21,8 +21,8 @@ const SETUP: Duration = Duration::from_secs(20);
 
 /// What a box is made of.
 pub(crate) struct Blueprint<'a> {
-    pub(crate) tier: Tier,
-    /// The namespaces of the slot, in tier A.
+    pub(crate) isolation: Isolation,
+    /// The namespaces of the slot, where boxes have them.
     pub(crate) namespaces: Option<&'a Namespaces>,
     pub(crate) mounts: &'a [MountStep],
     pub(crate) files: &'a [BoxFile<'a>],
@@ -62,9 +62,10 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
     };
     let (arguments, environment) = (pointers(plan.arguments), pointers(plan.environment));
-    let mut program = if plan.tier == Tier::None { Vec::new() } else { plan.filter.program.clone() };
+    let mut program =
+        if plan.isolation == Isolation::None { Vec::new() } else { plan.filter.program.clone() };
     let namespaced = plan.namespaces.is_some();
-    // One for the box; in tier A one for the process that joins the namespaces and makes it.
+    // One for the box; with namespaces one for the process that joins the namespaces and makes it.
     let mut stacks = vec![0_u128; 2 * STACK / 16];
     let tops = [stacks.as_mut_ptr_range().end, stacks.as_mut_ptr_range().start.wrapping_add(STACK / 16)];
     let birth = Birth {

@@ -2,7 +2,7 @@
 
 use crate::child::Step;
 use crate::job::BoxFailure;
-use crate::options::Tier;
+use crate::options::Isolation;
 use crate::report::LayerReport;
 
 impl Step {
@@ -28,10 +28,10 @@ impl Step {
 /// What helps against a failure, by the layer and the error.
 pub(crate) fn remedy(layer: &str, errno: i32) -> Option<&'static str> {
     Some(match (layer, errno) {
-        ("namespaces", libc::ENOSPC) => "Raise user.max_user_namespaces (sysctl), or use tier B.",
+        ("namespaces", libc::ENOSPC) => "Raise user.max_user_namespaces (sysctl), or use Landlock alone.",
         ("namespaces", _) => {
             "Docker and Kubernetes refuse user namespaces by default: run with a seccomp profile that allows clone(CLONE_NEWUSER), \
-             on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0; or use tier B."
+             on Ubuntu also kernel.apparmor_restrict_unprivileged_userns=0; or use Landlock alone."
         }
         ("user namespace", _) => {
             "As root in a container, add the capabilities SETUID and SETGID, or run as an ordinary user."
@@ -40,7 +40,7 @@ pub(crate) fn remedy(layer: &str, errno: i32) -> Option<&'static str> {
             "A folder that the box binds is not there, or its user may not enter it."
         }
         ("file system", _) => {
-            "The kernel refuses mounts in a user namespace: AppArmor or SELinux may forbid them; or use tier B."
+            "The kernel refuses mounts in a user namespace: AppArmor or SELinux may forbid them; or use Landlock alone."
         }
         ("user", _) => {
             "As root in a container, add the capabilities SETUID and SETGID, or run as an ordinary user."
@@ -57,24 +57,48 @@ pub(crate) fn remedy(layer: &str, errno: i32) -> Option<&'static str> {
 
 impl LayerReport {
     /// A layer that could not be put on.
-    pub(crate) fn failed(tier: Tier, failure: &BoxFailure) -> Self {
+    pub(crate) fn failed(isolation: Isolation, failure: &BoxFailure) -> Self {
         let (name, errno) = match failure {
             BoxFailure::Setup { layer, errno } => (*layer, *errno),
             BoxFailure::Lost(what, errno) => (*what, *errno),
             _ => ("program", 0),
         };
         let detail = format!("refused: {}", std::io::Error::from_raw_os_error(errno));
-        Self { tier, name, works: false, optional: false, attack: false, detail, remedy: remedy(name, errno) }
+        Self {
+            isolation,
+            name,
+            works: false,
+            optional: false,
+            attack: false,
+            detail,
+            remedy: remedy(name, errno),
+        }
     }
 
     /// A layer that is on.
-    pub(crate) fn on(tier: Tier, name: &'static str, detail: impl Into<String>) -> Self {
-        Self { tier, name, works: true, optional: false, attack: false, detail: detail.into(), remedy: None }
+    pub(crate) fn on(isolation: Isolation, name: &'static str, detail: impl Into<String>) -> Self {
+        Self {
+            isolation,
+            name,
+            works: true,
+            optional: false,
+            attack: false,
+            detail: detail.into(),
+            remedy: None,
+        }
     }
 
-    /// A layer that the tier goes on without.
-    pub(crate) fn missing(tier: Tier, name: &'static str, errno: i32) -> Self {
+    /// A layer that the isolation goes on without.
+    pub(crate) fn missing(isolation: Isolation, name: &'static str, errno: i32) -> Self {
         let detail = format!("left out: {}", std::io::Error::from_raw_os_error(errno));
-        Self { tier, name, works: false, optional: true, attack: false, detail, remedy: remedy(name, errno) }
+        Self {
+            isolation,
+            name,
+            works: false,
+            optional: true,
+            attack: false,
+            detail,
+            remedy: remedy(name, errno),
+        }
     }
 }

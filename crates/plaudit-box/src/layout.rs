@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The program's own folder in tier A; the only one it may write to.
+/// The program's own folder in a box with namespaces; the only one it may write to.
 pub(crate) const WORK: &str = "/box";
 
 /// Where the new root is built. Nothing that is bound lies below it.
@@ -37,12 +37,12 @@ pub(crate) fn readable(extra: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().filter(|path| !below(path)).cloned().collect()
 }
 
-/// The steps that build what a box of tier A adds: its name, its folder and its processes.
+/// The steps that build what a box with namespaces adds: its name, its folder and its processes.
 pub(crate) fn own_mounts() -> Vec<MountStep> {
     vec![MountStep::HostName(text("box")), MountStep::Work(text(WORK)), MountStep::Proc(text("/proc"))]
 }
 
-/// The steps that build the part of the file system that all boxes of tier A have alike.
+/// The steps that build the part of the file system that all boxes with namespaces have alike.
 pub(crate) fn fixed_mounts(readable: &[PathBuf]) -> Vec<MountStep> {
     let root = ROOTS.iter().find(|root| Path::new(root).is_dir()).copied().unwrap_or("/tmp");
     let inside = |path: &Path| format!("{root}{}", path.display());

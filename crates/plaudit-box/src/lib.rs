@@ -10,7 +10,7 @@
 //! ```no_run
 //! use plaudit_box::{Job, Options, Sandbox};
 //!
-//! let sandbox = Sandbox::open(Options::default()).expect("a tier that withstands the attacks");
+//! let sandbox = Sandbox::open(Options::default()).expect("an isolation that withstands the attacks");
 //! let job = Job::new(["/usr/bin/python3", "-I", "-S", "main.py"]).file("main.py", "print(int(input()) + 1)").stdin("41");
 //! let run = sandbox.run(&job).expect("the sandbox works");
 //! assert_eq!(run.stdout, b"42\n");
@@ -25,14 +25,14 @@
 //! - An end that nothing explains is the program's own (`supervise.rs`).
 //! - Nothing outlives a run; and nothing outlives a killed engine, by the death signal and by the guard (`guard.rs`).
 //!
-//! In tier A the boxes of a slot start from namespaces of users, network and mounts that were made once (`namespaces.rs`); the
+//! With namespaces the boxes of a slot start from namespaces of users, network and mounts that were made once (`namespaces.rs`); the
 //! others are each box's own.
 //!
-//! | Tier | Layers | Where |
+//! | Isolation | Layers | Where |
 //! |---|---|---|
-//! | A | user, mount, PID, network, IPC, UTS and cgroup namespaces; read-only system, own `/proc`, tmpfs with limits; seccomp, Landlock, rlimits | hosts and virtual machines, containers that allow user namespaces |
-//! | B | Landlock, seccomp, rlimits; one process with threads, no file can be written | Docker and Kubernetes by default |
-//! | None | rlimits alone | only where an operator says so |
+//! | `Namespaces` | user, mount, PID, network, IPC, UTS and cgroup namespaces; read-only system, own `/proc`, tmpfs with limits; seccomp, Landlock, rlimits | hosts and virtual machines, containers that allow user namespaces |
+//! | `Landlock` | Landlock, seccomp, rlimits; one process with threads, no file can be written | Docker and Kubernetes by default |
+//! | `None` | rlimits alone | only where an operator says so |
 
 // What a sandbox is asked and what it says, on every system.
 mod job;
@@ -78,7 +78,7 @@ mod elsewhere;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::Sandbox;
 pub use job::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult};
-pub use options::{Options, Tier};
+pub use options::{Isolation, Options};
 pub use report::{LayerReport, SandboxReport};
 #[cfg(target_os = "linux")]
 pub use sandbox::Sandbox;

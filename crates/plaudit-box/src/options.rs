@@ -1,23 +1,23 @@
-//! How a sandbox is made, and the tiers that it can have.
+//! How a sandbox is made, and the isolations that it can have.
 
 use std::path::PathBuf;
 
 /// How much isolates a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Tier {
-    /// Namespaces, with everything of tier B but its files.
-    A,
+pub enum Isolation {
+    /// Namespaces, with Landlock, seccomp and limits.
+    Namespaces,
     /// Landlock, seccomp and limits.
-    B,
+    Landlock,
     /// Limits alone: a program can read and write what the engine can.
     None,
 }
 
-impl std::fmt::Display for Tier {
+impl std::fmt::Display for Isolation {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::A => "A",
-            Self::B => "B",
+            Self::Namespaces => "namespaces",
+            Self::Landlock => "landlock",
             Self::None => "none",
         })
     }
@@ -26,8 +26,8 @@ impl std::fmt::Display for Tier {
 /// How a sandbox is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The tier; without it the best one that withstands the attacks. [`Tier::None`] is used only when it is named here.
-    pub tier: Option<Tier>,
+    /// The isolation; without it the best one that withstands the attacks. [`Isolation::None`] is used only when it is named here.
+    pub isolation: Option<Isolation>,
     /// How many programs run at once; more jobs wait. A pair counts as one.
     pub slots: usize,
     /// Folders and files that programs may read besides the system's own, such as that of an interpreter.
@@ -35,14 +35,14 @@ pub struct Options {
     /// As root, boxes belong to this user and the 999 after it, one for each slot of each sandbox of the host as far as they reach: the
     /// kernel counts processes by their user, and one box must not use up the number of another. They should own nothing.
     pub first_user: u32,
-    /// Where tier B keeps the files of its boxes.
+    /// Where boxes without namespaces keep their files.
     pub scratch: PathBuf,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
-            tier: None,
+            isolation: None,
             slots: std::thread::available_parallelism().map_or(1, usize::from),
             read_only: Vec::new(),
             // Above ordinary users and below those that systemd allocates.

@@ -1,17 +1,17 @@
-//! What the sandbox found out about its host: each layer of each tier, what was tried, and the remedy.
+//! What the sandbox found out about its host: each layer of each isolation, what was tried, and the remedy.
 
-use crate::options::Tier;
+use crate::options::Isolation;
 
-/// One layer of a tier, or the attacks on it.
+/// One layer of an isolation, or the attacks on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LayerReport {
-    /// The tier that was tried.
-    pub tier: Tier,
+    /// The isolation that was tried.
+    pub isolation: Isolation,
     /// The layer.
     pub name: &'static str,
     /// Whether it works.
     pub works: bool,
-    /// Whether the tier goes on without it.
+    /// Whether the isolation goes on without it.
     pub optional: bool,
     /// Whether it is an attack that was made, and not a layer.
     pub attack: bool,
@@ -21,24 +21,24 @@ pub struct LayerReport {
     pub remedy: Option<&'static str>,
 }
 
-/// All layers that were tried, and the tier that is used.
+/// All layers that were tried, and the isolation that is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxReport {
-    /// The best tier that withstood the attacks.
-    pub tier: Option<Tier>,
+    /// The best isolation that withstood the attacks.
+    pub isolation: Option<Isolation>,
     /// The layers in the order in which they were tried.
     pub layers: Vec<LayerReport>,
 }
 
 impl std::fmt::Display for SandboxReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.tier {
-            Some(tier) => writeln!(f, "sandbox: tier {tier}")?,
+        match self.isolation {
+            Some(isolation) => writeln!(f, "sandbox: {isolation}")?,
             None => writeln!(f, "sandbox: none")?,
         }
         for layer in &self.layers {
             let mark = if layer.works { "ok" } else { "no" };
-            writeln!(f, "  {mark}  tier {}, {}: {}", layer.tier, layer.name, layer.detail)?;
+            writeln!(f, "  {mark}  {}, {}: {}", layer.isolation, layer.name, layer.detail)?;
             if let Some(remedy) = layer.remedy {
                 writeln!(f, "      {remedy}")?;
             }

@@ -1,4 +1,4 @@
-//! The sandbox: chooses a tier by attacking it, keeps its slots, and runs jobs.
+//! The sandbox: chooses an isolation by attacking it, keeps its slots, and runs jobs.
 
 use crate::attack::{ATTACKS, AttackTable};
 use crate::child::{BoxFile, MountStep, Step};
@@ -9,7 +9,7 @@ use crate::landlock;
 use crate::launch::{self, Blueprint, INSIDE, Started};
 use crate::layout::{self, WORK};
 use crate::namespaces::Namespaces;
-use crate::options::{Options, Tier};
+use crate::options::{Isolation, Options};
 use crate::report::{LayerReport, SandboxReport};
 use crate::scratch::{Scratch, write_files};
 use crate::slot::{Seat, Slot, Slots};
@@ -25,10 +25,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::Duration;
 
-/// Runs programs in boxes of one tier. Any thread may use it.
+/// Runs programs in boxes of one isolation. Any thread may use it.
 pub struct Sandbox {
     report: SandboxReport,
-    tier: Tier,
+    isolation: Isolation,
     mounts: Vec<MountStep>,
     filter: Filter,
     boxes: BoxTable,
@@ -46,48 +46,48 @@ pub struct Sandbox {
 
 impl std::fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sandbox").field("tier", &self.tier).field("slots", &self.slots()).finish()
+        f.debug_struct("Sandbox").field("isolation", &self.isolation).field("slots", &self.slots()).finish()
     }
 }
 
 impl Sandbox {
-    /// Tries all tiers and tells about each of their layers.
+    /// Tries all isolations and tells about each of their layers.
     pub fn probe(options: &Options) -> SandboxReport {
-        let mut report = SandboxReport { tier: None, layers: Vec::new() };
-        for tier in [Tier::A, Tier::B] {
+        let mut report = SandboxReport { isolation: None, layers: Vec::new() };
+        for isolation in [Isolation::Namespaces, Isolation::Landlock] {
             let one = Options { slots: 1, ..options.clone() };
-            let works = Self::attempt(&one, tier, &mut report.layers).is_some();
-            if works && report.tier.is_none() {
-                report.tier = Some(tier);
+            let works = Self::attempt(&one, isolation, &mut report.layers).is_some();
+            if works && report.isolation.is_none() {
+                report.isolation = Some(isolation);
             }
         }
         report
     }
 
-    /// Makes a sandbox of the best tier, or of the one that is named; where none withstands the attacks, tells why.
+    /// Makes a sandbox of the best isolation, or of the one that is named; where none withstands the attacks, tells why.
     pub fn open(options: Options) -> Result<Self, SandboxReport> {
-        let tiers = match options.tier {
-            Some(tier) => vec![tier],
-            None => vec![Tier::A, Tier::B],
+        let isolations = match options.isolation {
+            Some(isolation) => vec![isolation],
+            None => vec![Isolation::Namespaces, Isolation::Landlock],
         };
         let mut layers = Vec::new();
-        for tier in tiers {
-            if let Some(mut sandbox) = Self::attempt(&options, tier, &mut layers) {
-                sandbox.report = SandboxReport { tier: Some(tier), layers };
+        for isolation in isolations {
+            if let Some(mut sandbox) = Self::attempt(&options, isolation, &mut layers) {
+                sandbox.report = SandboxReport { isolation: Some(isolation), layers };
                 return Ok(sandbox);
             }
         }
-        Err(SandboxReport { tier: None, layers })
+        Err(SandboxReport { isolation: None, layers })
     }
 
-    /// What was tried to choose the tier.
+    /// What was tried to choose the isolation.
     pub fn report(&self) -> &SandboxReport {
         &self.report
     }
 
-    /// The tier of all boxes.
-    pub fn tier(&self) -> Tier {
-        self.tier
+    /// The isolation of all boxes.
+    pub fn isolation(&self) -> Isolation {
+        self.isolation
     }
 
     /// How many programs, or pairs of them, can run at once.
@@ -226,7 +226,7 @@ impl Sandbox {
         let bytes = bytes + job.files.iter().map(|(_, content, _)| content.len() as u64 + 4096).sum::<u64>();
         let options = format!("mode=755,uid={INSIDE},gid={INSIDE},size={bytes},nr_inodes={count}");
         let plan = Blueprint {
-            tier: self.tier,
+            isolation: self.isolation,
             namespaces: seat.namespaces.as_ref(),
             mounts: &self.mounts,
             files: &files,
@@ -234,7 +234,7 @@ impl Sandbox {
             work_options: &text(&options)?,
             descriptors,
             user: seat.user,
-            limits: &resource_limits(limits, self.tier == Tier::A || seat.user.is_some()),
+            limits: &resource_limits(limits, self.isolation == Isolation::Namespaces || seat.user.is_some()),
             landlock: seat.landlock.as_ref(),
             filter: &self.filter,
             arguments: &arguments,
@@ -250,21 +250,21 @@ impl Sandbox {
         started
     }
 
-    /// Makes a sandbox of one tier and attacks it. What was tried goes to `layers`.
-    fn attempt(options: &Options, tier: Tier, layers: &mut Vec<LayerReport>) -> Option<Self> {
+    /// Makes a sandbox of one isolation and attacks it. What was tried goes to `layers`.
+    fn attempt(options: &Options, isolation: Isolation, layers: &mut Vec<LayerReport>) -> Option<Self> {
         let failed = |failure: &BoxFailure, layers: &mut Vec<LayerReport>| {
-            layers.push(LayerReport::failed(tier, failure));
+            layers.push(LayerReport::failed(isolation, failure));
         };
-        let sandbox = match Self::build(options, tier) {
+        let sandbox = match Self::build(options, isolation) {
             Ok(sandbox) => sandbox,
             Err(failure) => {
                 failed(&failure, layers);
                 return None;
             }
         };
-        if tier == Tier::None {
+        if isolation == Isolation::None {
             layers.push(LayerReport::on(
-                tier,
+                isolation,
                 "limits",
                 "programs are not isolated: an operator asked for it",
             ));
@@ -283,17 +283,18 @@ impl Sandbox {
         }
     }
 
-    /// Prepares all that the boxes of a tier share.
-    fn build(options: &Options, tier: Tier) -> Result<Self, BoxFailure> {
+    /// Prepares all that the boxes of an isolation share.
+    fn build(options: &Options, isolation: Isolation) -> Result<Self, BoxFailure> {
         let version = landlock::version();
         let landlock_failure = |errno| BoxFailure::Setup { layer: "Landlock", errno };
         let readable = layout::readable(&options.read_only);
         let root = launch::effective(libc::SYS_geteuid) == 0 && is_mapped(options);
-        let scratch = match tier {
-            Tier::A => None,
+        let scratch = match isolation {
+            Isolation::Namespaces => None,
             _ => Some(Scratch::new(&options.scratch).map_err(lost("the folder for boxes"))?),
         };
-        let mounts = if tier == Tier::A { layout::fixed_mounts(&readable) } else { Vec::new() };
+        let mounts =
+            if isolation == Isolation::Namespaces { layout::fixed_mounts(&readable) } else { Vec::new() };
         let dumpable = sys::is_dumpable();
         let seat = |index: usize| -> Result<Seat, BoxFailure> {
             let user = root.then(|| box_user(options.first_user));
@@ -301,15 +302,19 @@ impl Sandbox {
                 Some(scratch) => Some(scratch.folder(index, user).map_err(lost("a box's folder"))?),
                 None => None,
             };
-            let landlock = match (tier, &version) {
-                (Tier::A, Ok(version)) if *version >= 4 => Some(landlock::rules(*version, false)),
-                (Tier::B, Ok(version)) => Some(landlock::file_rules(*version, &readable, folder.as_deref())),
-                (Tier::B, Err(errno)) => return Err(landlock_failure(*errno)),
+            let landlock = match (isolation, &version) {
+                (Isolation::Namespaces, Ok(version)) if *version >= 4 => {
+                    Some(landlock::rules(*version, false))
+                }
+                (Isolation::Landlock, Ok(version)) => {
+                    Some(landlock::file_rules(*version, &readable, folder.as_deref()))
+                }
+                (Isolation::Landlock, Err(errno)) => return Err(landlock_failure(*errno)),
                 _ => None,
             };
             let landlock = landlock.transpose().map_err(landlock_failure)?;
-            let namespaces = match tier {
-                Tier::A => Some(Namespaces::new(&mounts, user)?),
+            let namespaces = match isolation {
+                Isolation::Namespaces => Some(Namespaces::new(&mounts, user)?),
                 _ => None,
             };
             Ok(Seat { index, user, folder, landlock, namespaces })
@@ -321,15 +326,15 @@ impl Sandbox {
         let guard =
             Guard::start(BoxTable::clone(&boxes)).map_err(|errno| BoxFailure::Lost("the guard", errno))?;
         Ok(Self {
-            report: SandboxReport { tier: None, layers: Vec::new() },
-            tier,
-            mounts: if tier == Tier::A { layout::own_mounts() } else { Vec::new() },
-            filter: Filter::new(tier, version.unwrap_or(0)),
+            report: SandboxReport { isolation: None, layers: Vec::new() },
+            isolation,
+            mounts: if isolation == Isolation::Namespaces { layout::own_mounts() } else { Vec::new() },
+            filter: Filter::new(isolation, version.unwrap_or(0)),
             boxes,
             slots,
             dumpable,
-            // In tier B a box has one process, whose time is known.
-            clock: if tier == Tier::B { None } else { usage::clock(0).ok() },
+            // With Landlock alone a box has one process, whose time is known.
+            clock: if isolation == Isolation::Landlock { None } else { usage::clock(0).ok() },
             owner: std::process::id(),
             _scratch: scratch,
             guard,
@@ -356,7 +361,7 @@ impl Sandbox {
             secret: path(&secret)?,
             escape: path(&target.path.join("escape"))?,
             environment: path(Path::new(&format!("/proc/{engine}/environ")))?,
-            one_process: self.tier == Tier::B,
+            one_process: self.isolation == Isolation::Landlock,
             results: std::array::from_fn(|_| AtomicI32::new(-1)),
         };
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(io)?;
@@ -365,7 +370,7 @@ impl Sandbox {
         let seat = &slot.first;
         let job = Job::new(["attacks"]);
         let started = self.start(seat, &job, [null.as_raw_fd(); 3], Some(&table));
-        let (tier, mut layers) = (self.tier, Vec::new());
+        let (isolation, mut layers) = (self.isolation, Vec::new());
         let started = match started {
             Ok(started) => started,
             Err(failure) => {
@@ -375,44 +380,48 @@ impl Sandbox {
         };
         self.boxes[seat.index].store(0, Ordering::Release);
         launch::reap(started.process).map_err(lost("wait4 (does the host ignore SIGCHLD?)"))?;
-        if tier == Tier::A {
+        if isolation == Isolation::Namespaces {
             layers.push(LayerReport::on(
-                tier,
+                isolation,
                 "namespaces",
                 "user, mount, PID, network, IPC, UTS and cgroup",
             ));
             layers.push(LayerReport::on(
-                tier,
+                isolation,
                 "file system",
                 "read-only system, tmpfs with limits of bytes and files",
             ));
             layers.push(match started.proc_errno {
-                0 => LayerReport::on(tier, "/proc", "of the box's own processes"),
-                errno => LayerReport::missing(tier, "/proc", errno),
+                0 => LayerReport::on(isolation, "/proc", "of the box's own processes"),
+                errno => LayerReport::missing(isolation, "/proc", errno),
             });
         }
         layers.push(match seat.user {
-            Some(user) => LayerReport::on(tier, "user", format!("boxes belong to users from {user} on")),
-            None => LayerReport::on(tier, "user", "boxes belong to the engine's user"),
+            Some(user) => LayerReport::on(isolation, "user", format!("boxes belong to users from {user} on")),
+            None => LayerReport::on(isolation, "user", "boxes belong to the engine's user"),
         });
         layers.push(match (&seat.landlock, landlock::version()) {
-            (Some(_), Ok(version)) => LayerReport::on(tier, "Landlock", format!("version {version}")),
-            (_, Ok(_)) => LayerReport::missing(tier, "Landlock", libc::EOPNOTSUPP),
-            (_, Err(errno)) => LayerReport::missing(tier, "Landlock", errno),
+            (Some(_), Ok(version)) => LayerReport::on(isolation, "Landlock", format!("version {version}")),
+            (_, Ok(_)) => LayerReport::missing(isolation, "Landlock", libc::EOPNOTSUPP),
+            (_, Err(errno)) => LayerReport::missing(isolation, "Landlock", errno),
         });
-        layers.push(LayerReport::on(tier, "seccomp", format!("{} instructions", self.filter.program.len())));
-        layers.push(LayerReport::on(tier, "limits", "CPU, memory, files, processes, output"));
+        layers.push(LayerReport::on(
+            isolation,
+            "seccomp",
+            format!("{} instructions", self.filter.program.len()),
+        ));
+        layers.push(LayerReport::on(isolation, "limits", "CPU, memory, files, processes, output"));
         self.slots.give_back(slot);
         for ((name, _), result) in ATTACKS.iter().zip(&table.results) {
             let errno = result.load(Ordering::Acquire);
             let detail = match errno {
                 -1 => "the attack was not made".to_owned(),
                 0 => "the attack succeeded".to_owned(),
-                libc::ENOTSUP => "not made: this tier allows it".to_owned(),
+                libc::ENOTSUP => "not made: this isolation allows it".to_owned(),
                 errno => format!("stopped: {}", std::io::Error::from_raw_os_error(errno)),
             };
             layers.push(LayerReport {
-                tier,
+                isolation,
                 name,
                 works: errno > 0,
                 optional: false,

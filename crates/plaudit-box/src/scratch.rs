@@ -1,4 +1,4 @@
-//! The folders of tier B: one for each sandbox with one for each slot, removed with it or by the next.
+//! The folders of boxes without namespaces: one for each sandbox with one for each slot, removed with it or by the next.
 
 use crate::job::Job;
 use crate::launch;

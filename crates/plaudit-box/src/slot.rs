@@ -12,10 +12,10 @@ pub(crate) struct Seat {
     pub(crate) index: usize,
     /// The user of its boxes, where the engine is root.
     pub(crate) user: Option<u32>,
-    /// The folder of its boxes in tier B.
+    /// The folder of its boxes, where they have no namespaces.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) landlock: Option<OwnedFd>,
-    /// The namespaces that its boxes start from in tier A.
+    /// The namespaces that its boxes start from, where they have them.
     pub(crate) namespaces: Option<Namespaces>,
 }
 

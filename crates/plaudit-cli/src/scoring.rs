@@ -11,7 +11,7 @@ use crate::summary::{self, Summary};
 use crate::{GOOD, PARTLY};
 use clap::Args;
 use plaudit::abort::AbortAfter;
-use plaudit::code::{SandboxPolicy, Tier};
+use plaudit::code::{Isolation, SandboxPolicy};
 use plaudit::engine::{Engine, EngineOptions};
 use plaudit::input::Fields;
 use plaudit::outcome::OutcomeKind;
@@ -132,7 +132,7 @@ impl ScoringArgs {
         let sandbox = SandboxPolicy { allow_none: self.unsafe_no_sandbox, ..SandboxPolicy::default() };
         let setup = EngineOptions { journal, keys: &keys, sandbox, ..EngineOptions::default() };
         let engine = Engine::open(plan, &setup)?;
-        if engine.sandbox_tier() == Some(Tier::None) {
+        if engine.sandbox_isolation() == Some(Isolation::None) {
             console.warning("nothing isolates the programs of responses: --unsafe-no-sandbox");
         }
         Ok(Run {

@@ -140,12 +140,12 @@ impl Execution {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Isolation {
+pub enum TestProcess {
     /// In a box of its own: a program cannot forge its verdict.
     #[default]
-    Apart,
+    Separate,
     /// In the program's interpreter, as in HumanEval's own harness: a program can forge its verdict.
-    Together,
+    Shared,
 }
 
 /// How much of standard error is kept.
@@ -201,14 +201,14 @@ pub struct Program {
     /// The imports that a Python program takes for granted.
     prelude: String,
     limits: Limits,
-    isolation: Isolation,
+    test_process: TestProcess,
 }
 
 impl Program {
     /// The same program, which shares an interpreter with its tests or does not.
     #[must_use]
-    pub fn isolated(mut self, isolation: Isolation) -> Self {
-        self.isolation = isolation;
+    pub fn test_process(mut self, test_process: TestProcess) -> Self {
+        self.test_process = test_process;
         self
     }
 
@@ -237,7 +237,7 @@ impl Program {
                 file,
                 prelude,
                 limits,
-                isolation: Isolation::Apart,
+                test_process: TestProcess::Separate,
             });
         };
         let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
@@ -253,7 +253,7 @@ impl Program {
                 let file = (artifact.clone(), run.stdout, true);
                 let (language, code) = (Arc::clone(language), Arc::clone(code));
                 let prelude = String::new();
-                Ok(Self { language, code, file, prelude, limits, isolation: Isolation::Apart })
+                Ok(Self { language, code, file, prelude, limits, test_process: TestProcess::Separate })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
@@ -318,7 +318,7 @@ impl Program {
             }
         };
         request["prelude"] = self.prelude.as_str().into();
-        if let (Case::Script { .. }, Isolation::Together) = (case, self.isolation) {
+        if let (Case::Script { .. }, TestProcess::Shared) = (case, self.test_process) {
             return self.run_together(sandbox, job, case);
         }
         add_harness(&mut job, &self.language, &[NODES, WIRE, PROGRAM_SIDE], &request);

@@ -2,7 +2,7 @@
 
 use crate::cases::Case;
 use crate::execute::{Program, Verdict};
-use plaudit_box::{Exit, Job, Limits, Sandbox, Tier};
+use plaudit_box::{Exit, Isolation, Job, Limits, Sandbox};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -87,8 +87,8 @@ fn known(name: &str) -> Option<&'static Known> {
     KNOWN.iter().find(|known| known.name == name)
 }
 
-/// The compiled languages that were tried in a tier, and whether they work. Compiling takes a second or two.
-static TRIED: Mutex<Vec<(Language, Tier, bool)>> = Mutex::new(Vec::new());
+/// The compiled languages that were tried in an isolation, and whether they work. Compiling takes a second or two.
+static TRIED: Mutex<Vec<(Language, Isolation, bool)>> = Mutex::new(Vec::new());
 
 impl Language {
     /// The names of the languages of the table.
@@ -123,11 +123,13 @@ impl Language {
             job.environment.clone_from(&self.environment);
             return sandbox.run(&job).is_ok_and(|run| run.exit == Exit::Code(0));
         }
-        let Some(known) = known(&self.name).filter(|_| sandbox.tier() != Tier::B) else {
-            return sandbox.tier() != Tier::B;
+        let Some(known) = known(&self.name).filter(|_| sandbox.isolation() != Isolation::Landlock) else {
+            return sandbox.isolation() != Isolation::Landlock;
         };
         let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
-        let same = |(language, tier, _): &&(Self, Tier, bool)| language == self && *tier == sandbox.tier();
+        let same = |(language, isolation, _): &&(Self, Isolation, bool)| {
+            language == self && *isolation == sandbox.isolation()
+        };
         if let Some((_, _, works)) = tried.iter().find(same) {
             return *works;
         }
@@ -136,7 +138,7 @@ impl Language {
         let prints = Case::Stdin { input: String::new(), output: "7".to_owned() };
         let program = Program::prepare(sandbox, &Arc::new(self.clone()), &Arc::from(known.seven), &limits);
         let works = program.is_ok_and(|program| program.run(sandbox, &prints).verdict == Verdict::Passed);
-        tried.push((self.clone(), sandbox.tier(), works));
+        tried.push((self.clone(), sandbox.isolation(), works));
         works
     }
 

@@ -69,7 +69,7 @@ pub use value::{Equality, PyValue};
 pub use crate::{
     cases::{Case, Tests, TestsError},
     compare::same_output,
-    execute::{Credit, Execution, Isolation, Program, TestResult, Verdict, execute},
+    execute::{Credit, Execution, Program, TestProcess, TestResult, Verdict, execute},
     extract::extract,
     granted::GivenNodes,
     language::{Language, Languages},

@@ -6,7 +6,7 @@ use crate::error;
 use crate::journals::{self, JournalHandle};
 use crate::report::{Freeing, PyReport};
 use crate::value::{from_value, json};
-use plaudit::code::{SandboxPolicy, Tier};
+use plaudit::code::{Isolation, SandboxPolicy};
 use plaudit::compose::Combine;
 use plaudit::engine::{Engine, EngineOptions, ScoreOptions};
 use plaudit::error::RunError;
@@ -109,7 +109,7 @@ impl PyEngine {
             Engine::open(plan, &options)
         });
         let engine = engine.map_err(|error| error::run(py, &error))?;
-        if engine.sandbox_tier() == Some(Tier::None) {
+        if engine.sandbox_isolation() == Some(Isolation::None) {
             warnings.push("nothing isolates the programs of responses: unsafe_no_sandbox".to_owned());
         }
         Ok(Self {

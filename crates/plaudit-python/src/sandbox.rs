@@ -18,7 +18,7 @@ type Ran = (&'static str, String, String, Option<i32>, Option<i32>, f64, f64, St
 /// The verdict on each test that was run, with CPU seconds and what there is to say; the number of tests; the score.
 type Tested = (Vec<(&'static str, f64, String)>, usize, Option<f64>);
 
-/// A layer's tier, name, whether it works, what came of it, and the remedy.
+/// A layer's isolation, name, whether it works, what came of it, and the remedy.
 type Layer = (String, &'static str, bool, String, Option<&'static str>);
 /// A language, its tool, or why it cannot be run.
 type LanguageLine = (String, Option<String>, Option<String>);
@@ -38,10 +38,10 @@ impl PySandbox {
         Ok(Self { host: Arc::new(host) })
     }
 
-    /// What isolates programs: `A`, `B` or `none`.
+    /// What isolates programs: `namespaces`, `landlock` or `none`.
     #[getter]
-    fn tier(&self) -> String {
-        self.host.tier().to_string()
+    fn isolation(&self) -> String {
+        self.host.isolation().to_string()
     }
 
     /// Runs programs, each on its input, as many at once as the sandbox has slots.
@@ -171,7 +171,7 @@ fn unread(verdict: Verdict) -> Ran {
 /// The error that says why programs cannot be run, and what helps.
 fn unavailable(py: Python<'_>, error: SandboxUnavailable) -> PyErr {
     match error {
-        SandboxUnavailable::NoTier(tried) => {
+        SandboxUnavailable::NoIsolation(tried) => {
             let message = format!(
                 "nothing isolates programs here; unsafe_no_sandbox=True runs them without (sandbox.unavailable)\n{}",
                 tried.trim_end()
@@ -188,16 +188,16 @@ pub(crate) fn sandbox_program(response: &str, language: &str) -> Option<String> 
     program_in(response, language).map(std::borrow::Cow::into_owned)
 }
 
-/// What isolates programs here: the tier; each layer that was tried, with its tier, its name, whether it works, what came of it and the
+/// What isolates programs here: the isolation; each layer that was tried, with its isolation, its name, whether it works, what came of it and the
 /// remedy; and each language, with its tool or why it cannot be run.
 #[pyfunction]
 pub(crate) fn sandbox_report(py: Python<'_>) -> PyResult<(Option<String>, Vec<Layer>, Vec<LanguageLine>)> {
     let host = on_threads(py, 1, false, |_: &Workers| probe())?;
     let layers = host.sandbox.layers.into_iter();
-    let layers = layers.map(|one| (one.tier.to_string(), one.name, one.works, one.detail, one.remedy));
+    let layers = layers.map(|one| (one.isolation.to_string(), one.name, one.works, one.detail, one.remedy));
     let languages = host.languages.into_iter().map(|(name, found)| match found {
         Ok(tool) => (name, Some(tool), None),
         Err(why) => (name, None, Some(why)),
     });
-    Ok((host.sandbox.tier.map(|tier| tier.to_string()), layers.collect(), languages.collect()))
+    Ok((host.sandbox.isolation.map(|isolation| isolation.to_string()), layers.collect(), languages.collect()))
 }

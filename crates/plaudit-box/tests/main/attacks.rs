@@ -1,7 +1,7 @@
-//! Every attack of `golden/abuse/code_programs.jsonl`, in each tier: none escapes, and none passes its tests.
+//! Every attack of `golden/abuse/code_programs.jsonl`, in each isolation: none escapes, and none passes its tests.
 
 use crate::{open, passed, python, quick, run};
-use plaudit_box::{LimitHit, Limits, Sandbox, Tier};
+use plaudit_box::{Isolation, LimitHit, Limits, Sandbox};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +18,8 @@ fn hit_name(hit: LimitHit) -> &'static str {
 }
 
 /// Runs all programs and prints a line for each; what is wrong is returned. Most of the time some of them wait for their limit.
-fn run_all(tier: Tier) -> Vec<String> {
-    let Some(sandbox) = open(tier, THREADS) else { return Vec::new() };
+fn run_all(isolation: Isolation) -> Vec<String> {
+    let Some(sandbox) = open(isolation, THREADS) else { return Vec::new() };
     let text = include_str!("../../../../golden/abuse/code_programs.jsonl");
     let cases: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let (next, wrong) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
@@ -40,7 +40,7 @@ const THREADS: usize = 4;
 
 /// Runs one program against its tests, and returns what is wrong.
 fn run_case(sandbox: &Sandbox, case: &Value) -> Vec<String> {
-    let tier = sandbox.tier();
+    let isolation = sandbox.isolation();
     let id = case["id"].as_str().unwrap();
     let only = std::env::var("PLAUDIT_BOX_CASE").ok();
     if only.as_deref().is_some_and(|only| only != id) {
@@ -60,7 +60,7 @@ fn run_case(sandbox: &Sandbox, case: &Value) -> Vec<String> {
         let run = match run(sandbox, &job) {
             Ok(run) => run,
             Err(failure) => {
-                wrong.push(format!("{id} in tier {tier}: {failure}"));
+                wrong.push(format!("{id} with isolation {isolation}: {failure}"));
                 continue;
             }
         };
@@ -73,36 +73,37 @@ fn run_case(sandbox: &Sandbox, case: &Value) -> Vec<String> {
         }
         if stdout.contains("ESCAPED") {
             wrong.push(format!(
-                "{id} in tier {tier}: {}",
+                "{id} with isolation {isolation}: {}",
                 stdout.lines().take(5).collect::<Vec<_>>().join("; ")
             ));
         }
-        // Tier B refuses a second process, which may end an attack before its limit.
-        let hits =
-            case["hit"].as_array().filter(|_| tier == Tier::A || run.exit != plaudit_box::Exit::Code(1));
+        // Landlock refuses a second process, which may end an attack before its limit.
+        let hits = case["hit"]
+            .as_array()
+            .filter(|_| isolation == Isolation::Namespaces || run.exit != plaudit_box::Exit::Code(1));
         if hits.is_some_and(|hits| !hits.iter().any(|wanted| wanted == hit)) {
             wrong.push(format!(
-                "{id} in tier {tier}: {:?} {hit:?}, wanted {}: {stderr}",
+                "{id} with isolation {isolation}: {:?} {hit:?}, wanted {}: {stderr}",
                 run.exit, case["hit"]
             ));
         }
     }
     let allowed = case["passed"].as_array().unwrap();
     if !allowed.iter().any(|count| *count == passes) {
-        wrong.push(format!("{id} in tier {tier}: passed {passes} tests"));
+        wrong.push(format!("{id} with isolation {isolation}: passed {passes} tests"));
     }
-    println!("{tier} {id} {}: passed {passes}; {}", case["title"].as_str().unwrap(), notes.join("; "));
+    println!("{isolation} {id} {}: passed {passes}; {}", case["title"].as_str().unwrap(), notes.join("; "));
     wrong
 }
 
 #[test]
-fn attacks_in_tier_a() {
-    let wrong = run_all(Tier::A);
+fn attacks_with_namespaces() {
+    let wrong = run_all(Isolation::Namespaces);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn attacks_in_tier_b() {
-    let wrong = run_all(Tier::B);
+fn attacks_with_landlock() {
+    let wrong = run_all(Isolation::Landlock);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,14 +1,14 @@
 //! Load on the host does not turn a right program into a wrong one.
 
 use crate::{open, passed, python};
-use plaudit_box::{Limits, Tier};
+use plaudit_box::{Isolation, Limits};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Right programs on four times as many slots as processors, beside threads that keep all processors busy.
-fn right_programs(tier: Tier, count: usize) {
+fn right_programs(isolation: Isolation, count: usize) {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
-    let Some(sandbox) = open(tier, processors * 4) else { return };
+    let Some(sandbox) = open(isolation, processors * 4) else { return };
     let (next, done) = (AtomicUsize::new(0), AtomicBool::new(false));
     let failed = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -31,7 +31,7 @@ fn right_programs(tier: Tier, count: usize) {
                         let job = python(code).stdin("20000").limits(Limits { cpu: Duration::from_secs(1), ..Limits::default() });
                         let run = sandbox.run(&job);
                         if !run.as_ref().is_ok_and(|run| passed(run, "20000")) {
-                            println!("tier {tier}: {run:?}");
+                            println!("isolation {isolation}: {run:?}");
                             failed.fetch_add(1, Ordering::Relaxed);
                         }
                     }
@@ -43,20 +43,20 @@ fn right_programs(tier: Tier, count: usize) {
         }
         done.store(true, Ordering::Relaxed);
     });
-    assert_eq!(failed.into_inner(), 0, "tier {tier}");
+    assert_eq!(failed.into_inner(), 0, "isolation {isolation}");
 }
 
 #[test]
 fn right_programs_pass_on_a_busy_host() {
-    for tier in [Tier::A, Tier::B] {
-        right_programs(tier, 60);
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        right_programs(isolation, 60);
     }
 }
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
 fn right_programs_in_full() {
-    for tier in [Tier::A, Tier::B] {
-        right_programs(tier, 500);
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        right_programs(isolation, 500);
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts that refuse a layer, simulated: the sandbox takes the next best tier and says why.
+//! Hosts that refuse a layer, simulated: the sandbox takes the next best isolation and says why.
 
 use crate::leave_out;
 use plaudit_box::{Options, Sandbox};
@@ -36,22 +36,22 @@ fn report_after(script: &str, options: &[&str]) -> Option<String> {
 #[test]
 fn the_only_user_of_a_container_is_ordinary() {
     let Some(report) = report_after("true", &[]) else { return };
-    assert!(report.contains("sandbox: tier A"), "{report}");
+    assert!(report.contains("sandbox: namespaces"), "{report}");
     assert!(report.contains("boxes belong to the engine's user"), "{report}");
 }
 
-/// As in a container that has no init: a box of tier A is process 1 as well.
+/// As in a container that has no init: a box with namespaces is process 1 as well.
 #[test]
-fn an_engine_that_is_process_1_has_tier_a() {
+fn an_engine_that_is_process_1_has_namespaces() {
     let Some(report) = report_after("true", &["--pid", "--fork", "--mount-proc"]) else { return };
-    assert!(report.contains("sandbox: tier A"), "{report}");
-    assert!(report.contains("ok  tier A, signal the engine: stopped"), "{report}");
+    assert!(report.contains("sandbox: namespaces"), "{report}");
+    assert!(report.contains("ok  namespaces, signal the engine: stopped"), "{report}");
 }
 
 #[test]
-fn without_namespaces_tier_b_is_taken() {
+fn without_namespaces_landlock_is_taken() {
     let Some(report) = report_after("echo 0 > /proc/sys/user/max_user_namespaces", &[]) else { return };
-    assert!(report.contains("sandbox: tier B"), "{report}");
-    assert!(report.contains("no  tier A, namespaces: refused"), "{report}");
+    assert!(report.contains("sandbox: landlock"), "{report}");
+    assert!(report.contains("no  namespaces, namespaces: refused"), "{report}");
     assert!(report.contains("max_user_namespaces"), "{report}");
 }

@@ -1,7 +1,7 @@
 //! Nothing is left behind: no processes, mounts or files after hostile programs, and no box after the engine's death.
 
 use crate::{open, open_in, python, quick};
-use plaudit_box::{Job, Limits, Sandbox, Tier};
+use plaudit_box::{Isolation, Job, Limits, Sandbox};
 use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
@@ -47,12 +47,12 @@ const BOMBS: [&str; 3] = [
 const SLOTS: usize = 12;
 
 /// Runs so many programs and checks that nothing stays, and that an honest one is answered afterwards.
-fn nothing_stays(tier: Tier, programs: &'static [&'static str], count: usize, limits: &Limits) {
-    let name = format!("{}-{tier}-{count}-{}", std::process::id(), programs[0].len());
+fn nothing_stays(isolation: Isolation, programs: &'static [&'static str], count: usize, limits: &Limits) {
+    let name = format!("{}-{isolation}-{count}-{}", std::process::id(), programs[0].len());
     let marker = format!("plaudit-marker-{name}");
     let scratch = std::env::temp_dir().join(format!("plaudit-left-{name}"));
     std::fs::create_dir(&scratch).unwrap();
-    let Some(sandbox) = open_in(tier, SLOTS, scratch.clone()) else {
+    let Some(sandbox) = open_in(isolation, SLOTS, scratch.clone()) else {
         return std::fs::remove_dir(&scratch).unwrap();
     };
     let before = mounts();
@@ -90,31 +90,31 @@ fn short() -> Limits {
 
 #[test]
 fn endless_programs_leave_nothing() {
-    for tier in [Tier::A, Tier::B] {
-        nothing_stays(tier, &ENDLESS, 24, &short());
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        nothing_stays(isolation, &ENDLESS, 24, &short());
     }
 }
 
 #[test]
 fn fork_bombs_leave_nothing() {
-    for tier in [Tier::A, Tier::B] {
-        nothing_stays(tier, &BOMBS, 9, &short());
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        nothing_stays(isolation, &BOMBS, 9, &short());
     }
 }
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
 fn endless_programs_in_full() {
-    for tier in [Tier::A, Tier::B] {
-        nothing_stays(tier, &ENDLESS, 1000, &short());
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        nothing_stays(isolation, &ENDLESS, 1000, &short());
     }
 }
 
 #[test]
 #[ignore = "takes minutes: make test-box"]
 fn fork_bombs_in_full() {
-    for tier in [Tier::A, Tier::B] {
-        nothing_stays(tier, &BOMBS, 100, &Limits { wall: Some(Duration::from_secs(1)), ..short() });
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        nothing_stays(isolation, &BOMBS, 100, &Limits { wall: Some(Duration::from_secs(1)), ..short() });
     }
 }
 
@@ -133,9 +133,13 @@ const LEAVES_A_CHILD: &str = "import os, time\n\
 #[test]
 #[ignore = "started by a_killed_engine_leaves_no_box"]
 fn engine_to_be_killed() {
-    let tier = if std::env::var("PLAUDIT_BOX_TIER").as_deref() == Ok("A") { Tier::A } else { Tier::B };
+    let isolation = if std::env::var("PLAUDIT_BOX_ISOLATION").as_deref() == Ok("namespaces") {
+        Isolation::Namespaces
+    } else {
+        Isolation::Landlock
+    };
     let marker = std::env::var("PLAUDIT_BOX_MARKER").unwrap();
-    let sandbox = open(tier, 3).unwrap();
+    let sandbox = open(isolation, 3).unwrap();
     let limits = Limits { cpu: Duration::from_secs(60), wall: Some(Duration::from_secs(60)), ..quick() };
     std::thread::scope(|scope| {
         for code in ["while True: pass", LOSES_THE_SIGNAL, LEAVES_A_CHILD] {
@@ -154,14 +158,14 @@ fn engine_to_be_killed() {
 
 #[test]
 fn a_killed_engine_leaves_no_box() {
-    for tier in [Tier::A, Tier::B] {
-        if open(tier, 1).is_none() {
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        if open(isolation, 1).is_none() {
             continue;
         }
-        let marker = format!("plaudit-marker-{}-killed-{tier}", std::process::id());
+        let marker = format!("plaudit-marker-{}-killed-{isolation}", std::process::id());
         let mut engine = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", "--nocapture", "leftovers::engine_to_be_killed"])
-            .env("PLAUDIT_BOX_TIER", tier.to_string())
+            .env("PLAUDIT_BOX_ISOLATION", isolation.to_string())
             .env("PLAUDIT_BOX_MARKER", &marker)
             .stdout(Stdio::piped())
             .spawn()
@@ -174,10 +178,13 @@ fn a_killed_engine_leaves_no_box() {
         while !boxes(&marker).is_empty() && killed.elapsed() < Duration::from_secs(2) {
             std::thread::sleep(Duration::from_millis(10));
         }
-        println!("tier {tier}: no box {} ms after the engine's death", killed.elapsed().as_millis());
+        println!(
+            "isolation {isolation}: no box {} ms after the engine's death",
+            killed.elapsed().as_millis()
+        );
         let left = boxes(&marker);
         engine.wait().unwrap();
-        assert!(left.is_empty(), "tier {tier}: {left:?}");
+        assert!(left.is_empty(), "isolation {isolation}: {left:?}");
         let guard = Path::new("/proc").join(engine.id().to_string());
         assert!(!guard.exists());
     }
@@ -186,7 +193,7 @@ fn a_killed_engine_leaves_no_box() {
 /// Nothing shows that it was not the program itself.
 #[test]
 fn an_unexplained_death_is_the_program_s_own() {
-    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let Some(sandbox) = open(Isolation::Namespaces, 1) else { return };
     let marker = format!("plaudit-marker-{}-outside", std::process::id());
     let job = marked("import time; time.sleep(3600)", &marker, &quick());
     let result = std::thread::scope(|scope| {

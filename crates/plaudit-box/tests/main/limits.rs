@@ -1,12 +1,12 @@
 //! Each limit ends the program that breaks it, and says which it was; results of programs that break none.
 
 use crate::{open, passed, python, quick, run};
-use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, Options, Sandbox, Tier};
+use plaudit_box::{BoxFailure, Exit, Isolation, Job, LimitHit, Limits, Options, Sandbox};
 use std::time::Duration;
 
-fn each_tier(test: impl Fn(&Sandbox)) {
-    for tier in [Tier::A, Tier::B] {
-        if let Some(sandbox) = open(tier, 2) {
+fn each_isolation(test: impl Fn(&Sandbox)) {
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        if let Some(sandbox) = open(isolation, 2) {
             test(&sandbox);
         }
     }
@@ -14,7 +14,7 @@ fn each_tier(test: impl Fn(&Sandbox)) {
 
 #[test]
 fn a_right_program_passes() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let job = python("a, b = map(int, input().split())\nprint(a + b)").stdin("3 4\n");
         let run = sandbox.run(&job).unwrap();
         assert!(passed(&run, "7\n"), "{run:?}");
@@ -24,7 +24,7 @@ fn a_right_program_passes() {
 
 #[test]
 fn exit_codes_and_signals_are_told() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         assert_eq!(sandbox.run(&python("import sys; sys.exit(3)")).unwrap().exit, Exit::Code(3));
         let run = sandbox.run(&python("import ctypes; ctypes.string_at(0)")).unwrap();
         assert_eq!(run.exit, Exit::Signal(11), "{run:?}");
@@ -33,7 +33,7 @@ fn exit_codes_and_signals_are_told() {
 
 #[test]
 fn every_limit_is_named() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let hit = |code: &str| run(sandbox, &python(code)).unwrap().hit;
         // On a busy host it takes long to spend a second.
         let patient = Limits { wall: Some(Duration::from_secs(60)), ..quick() };
@@ -47,7 +47,7 @@ fn every_limit_is_named() {
 
 #[test]
 fn cpu_of_all_processes_counts() {
-    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let Some(sandbox) = open(Isolation::Namespaces, 1) else { return };
     let patient = Limits { wall: Some(Duration::from_secs(60)), ..quick() };
     let job = python("import os\nfor _ in range(3): os.fork()\nwhile True: pass").limits(patient);
     let run = run(&sandbox, &job).unwrap();
@@ -58,7 +58,7 @@ fn cpu_of_all_processes_counts() {
 /// Work in children that the kernel forgets when they end: each is shorter than the time between two looks.
 #[test]
 fn cpu_of_children_that_nobody_waits_for_counts() {
-    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let Some(sandbox) = open(Isolation::Namespaces, 1) else { return };
     // Little CPU time, because a chain of short children makes slow progress on a busy host.
     let cpu = Duration::from_millis(300);
     let patient = Limits { cpu, wall: Some(Duration::from_secs(60)), ..quick() };
@@ -112,14 +112,14 @@ fn a_program_dies_of_its_own_fault() {
         "import os\nfor fd in range(64):\n    try: os.close(fd)\n    except OSError: pass\nos.abort()".into(),
         "import os\nfor name in os.listdir('.'): os.remove(name)\nos.rmdir(os.getcwd()); 1/0".into(),
     ];
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         for code in &programs {
             let run = run(sandbox, &python(code).limits(Limits { cpu: Duration::from_secs(3), ..quick() }));
             let run = run.unwrap_or_else(|failure| panic!("{code}: {failure}"));
             assert!(
                 run.hit.is_some() || run.exit != Exit::Code(0),
-                "tier {}: {code}\n{run:?}",
-                sandbox.tier()
+                "isolation {}: {code}\n{run:?}",
+                sandbox.isolation()
             );
         }
     });
@@ -127,7 +127,7 @@ fn a_program_dies_of_its_own_fault() {
 
 #[test]
 fn a_file_that_is_no_program_is_the_author_s_fault() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         for content in [&b"!<arch>\n"[..], b"\x7fELF", b"#!/no/such/interpreter\n", b""] {
             let mut job = Job::new(["./program"]).limits(quick());
             job.files.push(("program".into(), content.to_vec(), true));
@@ -142,7 +142,7 @@ fn a_file_that_is_no_program_is_the_author_s_fault() {
 fn a_program_cannot_look_starved() {
     let children = "import os, signal, time\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwhile True:\n    pid = os.fork()\n    if pid == 0:\n        end = time.time() + 0.01\n        while time.time() < end: pass\n        os._exit(0)\n    try: os.waitpid(pid, 0)\n    except ChildProcessError: pass";
     let threads = "import threading, time\ndef wake():\n    while True:\n        time.sleep(0.02 - time.time() % 0.02)\n        for _ in range(200): pass\nfor _ in range(24): threading.Thread(target=wake).start()";
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         for code in [children, threads] {
             let limits =
                 Limits { cpu: Duration::from_secs(5), wall: Some(Duration::from_secs(3)), ..quick() };
@@ -160,14 +160,14 @@ fn as_many_threads_as_are_promised() {
         for thread in threads: thread.start()\n\
         for thread in threads: thread.join()\n\
         print(7)";
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         for memory in [128 << 20, 512 << 20, 1 << 30] {
             let limits = Limits { memory, wall: Some(Duration::from_secs(60)), ..quick() };
             let run = run(sandbox, &python(pool).limits(limits)).unwrap();
             assert!(
                 passed(&run, "7"),
-                "{memory} in tier {}: {run:?} {}",
-                sandbox.tier(),
+                "{memory} with isolation {}: {run:?} {}",
+                sandbox.isolation(),
                 String::from_utf8_lossy(&run.stderr)
             );
         }
@@ -185,7 +185,7 @@ fn memory_is_limited_wherever_it_lies() {
         threads = [threading.Thread(target=deep, args=(20000,)) for _ in range(30)]\nfor t in threads: t.start()\nfor t in threads: t.join()\nprint(7)";
     let sockets = "import os, socket, time\ndef fill():\n    pairs = []\n    try:\n        while True:\n            pairs.append(socket.socketpair())\n            for end in pairs[-1]:\n                end.setblocking(False)\n                try:\n                    while True: end.send(bytes(65536))\n                except BlockingIOError: pass\n    except OSError: pass\n    time.sleep(2)\n    return pairs\n\
         for _ in range(29):\n    if os.fork() == 0: fill(); os._exit(0)\nfill()\nprint(7)";
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         for (code, reserved) in
             [(heap, None), (mapped, None), (tables, Some(256 << 30)), (stacks, None), (sockets, None)]
         {
@@ -198,11 +198,11 @@ fn memory_is_limited_wherever_it_lies() {
             };
             let run = run(sandbox, &python(code).limits(limits)).unwrap();
             let text = String::from_utf8_lossy(&run.stderr);
-            assert!(!passed(&run, "7"), "tier {}: {code}\n{run:?} {text}", sandbox.tier());
+            assert!(!passed(&run, "7"), "isolation {}: {code}\n{run:?} {text}", sandbox.isolation());
             assert!(
                 run.peak_resident.unwrap_or(0) < 900 << 20,
-                "tier {}: {code}\n{run:?} {text}",
-                sandbox.tier()
+                "isolation {}: {code}\n{run:?} {text}",
+                sandbox.isolation()
             );
         }
     });
@@ -210,7 +210,7 @@ fn memory_is_limited_wherever_it_lies() {
 
 #[test]
 fn output_over_the_limit_is_cut() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let limits = Limits { output: 10, errors: 4, ..quick() };
         let job =
             python("import sys; sys.stderr.write('abcdefgh'); sys.stderr.flush(); print('0123456789x')");
@@ -224,7 +224,7 @@ fn output_over_the_limit_is_cut() {
 
 #[test]
 fn large_input_and_output_pass_through() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let text = "0123456789abcde\n".repeat(40_000);
         let run = sandbox
             .run(&python("import sys; sys.stdout.write(sys.stdin.read())").stdin(text.clone()))
@@ -235,7 +235,7 @@ fn large_input_and_output_pass_through() {
 
 #[test]
 fn files_of_a_job_are_there() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let job =
             python("import os\nprint(sorted(os.listdir('.')), open('data.txt').read(), os.environ.get('A'))");
         let mut job = job.file("data.txt", "é");
@@ -249,7 +249,7 @@ fn files_of_a_job_are_there() {
 
 #[test]
 fn ordinary_programs_find_what_they_need() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let code = "import asyncio, threading, random, decimal, json, hashlib, zlib\n\
                     async def main(): await asyncio.sleep(0); return 7\n\
                     values = []\n\
@@ -260,7 +260,7 @@ fn ordinary_programs_find_what_they_need() {
         let run = sandbox.run(&python(code)).unwrap();
         assert!(passed(&run, "7"), "{run:?} {}", String::from_utf8_lossy(&run.stderr));
     });
-    let Some(sandbox) = open(Tier::A, 1) else { return };
+    let Some(sandbox) = open(Isolation::Namespaces, 1) else { return };
     let named = sandbox.run(&python("import os; print(os.uname().nodename)")).unwrap();
     assert!(passed(&named, "box"), "{named:?}");
     let code = "import tempfile, multiprocessing, subprocess\n\
@@ -275,7 +275,7 @@ fn ordinary_programs_find_what_they_need() {
 
 #[test]
 fn failures_of_the_sandbox_are_no_results() {
-    each_tier(|sandbox| {
+    each_isolation(|sandbox| {
         let missing = sandbox.run(&Job::new(["/usr/bin/no-such-program"])).unwrap_err();
         assert!(
             matches!(missing, BoxFailure::Setup { layer: "program", errno: libc::ENOENT }),
@@ -295,8 +295,8 @@ fn failures_of_the_sandbox_are_no_results() {
 fn the_report_names_layers_and_attacks() {
     let report = Sandbox::probe(&Options::default());
     println!("{report}");
-    for tier in [Tier::A, Tier::B] {
-        let layers: Vec<_> = report.layers.iter().filter(|layer| layer.tier == tier).collect();
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        let layers: Vec<_> = report.layers.iter().filter(|layer| layer.isolation == isolation).collect();
         assert!(!layers.is_empty());
         if layers.len() > 1 {
             assert!(layers.iter().any(|layer| layer.name == "signal the engine" && layer.works), "{report}");
@@ -306,10 +306,10 @@ fn the_report_names_layers_and_attacks() {
 
 #[test]
 fn without_isolation_only_when_asked_for() {
-    let Some(sandbox) = open(Tier::None, 1) else { return };
+    let Some(sandbox) = open(Isolation::None, 1) else { return };
     assert!(passed(&sandbox.run(&python("print(7)")).unwrap(), "7"));
-    assert_eq!(sandbox.report().tier, Some(Tier::None));
+    assert_eq!(sandbox.report().isolation, Some(Isolation::None));
     if let Ok(sandbox) = Sandbox::open(Options::default()) {
-        assert_ne!(sandbox.tier(), Tier::None);
+        assert_ne!(sandbox.isolation(), Isolation::None);
     }
 }

@@ -1,4 +1,4 @@
-//! Tests of the sandbox with real programs, in each tier; as root, the same again as an ordinary user.
+//! Tests of the sandbox with real programs, in each isolation; as root, the same again as an ordinary user.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::print_stdout, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -14,7 +14,7 @@ mod ordinary_user;
 mod pairs;
 
 use left_out::leave_out;
-use plaudit_box::{BoxFailure, Exit, Job, Limits, Options, RunResult, Sandbox, Tier};
+use plaudit_box::{BoxFailure, Exit, Isolation, Job, Limits, Options, RunResult, Sandbox};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -35,23 +35,30 @@ pub(crate) static PYTHON: LazyLock<(String, Vec<PathBuf>)> = LazyLock::new(|| {
     panic!("no python3");
 });
 
-/// A sandbox of a tier. Where the host cannot have it, says so, and fails if nothing may be left out.
-pub(crate) fn open(tier: Tier, slots: usize) -> Option<Sandbox> {
-    open_in(tier, slots, std::env::temp_dir())
+/// A sandbox of an isolation. Where the host cannot have it, says so, and fails if nothing may be left out.
+pub(crate) fn open(isolation: Isolation, slots: usize) -> Option<Sandbox> {
+    open_in(isolation, slots, std::env::temp_dir())
 }
 
 /// The same, with its files in a folder of the test's.
-pub(crate) fn open_in(tier: Tier, slots: usize, scratch: PathBuf) -> Option<Sandbox> {
-    let options =
-        Options { tier: Some(tier), slots, read_only: PYTHON.1.clone(), scratch, ..Options::default() };
+pub(crate) fn open_in(isolation: Isolation, slots: usize, scratch: PathBuf) -> Option<Sandbox> {
+    let options = Options {
+        isolation: Some(isolation),
+        slots,
+        read_only: PYTHON.1.clone(),
+        scratch,
+        ..Options::default()
+    };
     match Sandbox::open(options) {
         Ok(sandbox) => Some(sandbox),
         Err(report) => {
             let layer = report.layers.iter().find(|layer| !layer.works && !layer.optional);
             leave_out(&match layer {
                 Some(layer) if layer.name == "namespaces" => "this host refuses user namespaces".to_owned(),
-                Some(layer) => format!("this host has no tier {tier}: {}: {}", layer.name, layer.detail),
-                None => format!("this host has no tier {tier}"),
+                Some(layer) => {
+                    format!("this host has no isolation {isolation}: {}: {}", layer.name, layer.detail)
+                }
+                None => format!("this host has no isolation {isolation}"),
             });
             None
         }

@@ -1,13 +1,13 @@
 //! Two programs that talk to each other: each reads what the other writes, and neither outlives the other's limits.
 
 use crate::{open, patiently, python, quick, run};
-use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox, Tier};
+use plaudit_box::{BoxFailure, Exit, Isolation, Job, LimitHit, Limits, RunResult, Sandbox};
 use std::time::{Duration, Instant};
 
-/// Runs a pair in each tier, again where the host was overloaded.
-fn each_tier(first: &Job, second: &Job, check: impl Fn(&Sandbox, [RunResult; 2])) {
-    for tier in [Tier::A, Tier::B] {
-        let Some(sandbox) = open(tier, 1) else { continue };
+/// Runs a pair in each isolation, again where the host was overloaded.
+fn each_isolation(first: &Job, second: &Job, check: impl Fn(&Sandbox, [RunResult; 2])) {
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        let Some(sandbox) = open(isolation, 1) else { continue };
         let result = patiently(first.clone(), |first| {
             let mut second = second.clone();
             second.limits.wall = first.limits.wall;
@@ -26,11 +26,21 @@ fn each_reads_what_the_other_writes() {
     let asks = "import sys\nfor n in range(100):\n    print(n, flush=True)\n    assert int(input()) == n * n\nsys.stderr.write('right')";
     let answers =
         "import sys\nfor line in sys.stdin: print(int(line) ** 2, flush=True)\nsys.stderr.write('done')";
-    each_tier(&python(asks).limits(patient()), &python(answers).limits(patient()), |_, [first, second]| {
-        assert_eq!((first.exit, first.hit, first.stderr.as_slice()), (Exit::Code(0), None, &b"right"[..]));
-        assert_eq!((second.exit, second.hit, second.stderr.as_slice()), (Exit::Code(0), None, &b"done"[..]));
-        assert!(first.stdout.is_empty() && second.stdout.is_empty());
-    });
+    each_isolation(
+        &python(asks).limits(patient()),
+        &python(answers).limits(patient()),
+        |_, [first, second]| {
+            assert_eq!(
+                (first.exit, first.hit, first.stderr.as_slice()),
+                (Exit::Code(0), None, &b"right"[..])
+            );
+            assert_eq!(
+                (second.exit, second.hit, second.stderr.as_slice()),
+                (Exit::Code(0), None, &b"done"[..])
+            );
+            assert!(first.stdout.is_empty() && second.stdout.is_empty());
+        },
+    );
 }
 
 #[test]
@@ -40,10 +50,14 @@ fn the_end_of_one_is_seen_by_the_other() {
         "import os, time\ntry:\n    if os.fork() == 0: time.sleep(3600)\nexcept OSError: pass\nos._exit(3)";
     let waits = "import sys\nsys.stderr.write(repr(sys.stdin.read()))";
     let started = Instant::now();
-    each_tier(&python(ends).limits(patient()), &python(waits).limits(patient()), |_, [first, second]| {
-        assert_eq!((first.exit, second.exit), (Exit::Code(3), Exit::Code(0)));
-        assert_eq!(second.stderr, b"''");
-    });
+    each_isolation(
+        &python(ends).limits(patient()),
+        &python(waits).limits(patient()),
+        |_, [first, second]| {
+            assert_eq!((first.exit, second.exit), (Exit::Code(3), Exit::Code(0)));
+            assert_eq!(second.stderr, b"''");
+        },
+    );
     assert!(started.elapsed() < Duration::from_secs(60));
 }
 
@@ -52,7 +66,7 @@ fn a_limit_of_one_ends_both() {
     let (spins, waits) = ("while True: pass", "import sys\nsys.stdin.read()");
     for swapped in [false, true] {
         let (first, second) = if swapped { (waits, spins) } else { (spins, waits) };
-        each_tier(
+        each_isolation(
             &python(first).limits(patient()),
             &python(second).limits(patient()),
             |sandbox, [first, second]| {
@@ -66,15 +80,15 @@ fn a_limit_of_one_ends_both() {
     }
     // Each waits for the other.
     let short = Limits { wall: Some(Duration::from_millis(500)), ..quick() };
-    each_tier(&python(waits).limits(short.clone()), &python(waits).limits(short), |_, runs| {
+    each_isolation(&python(waits).limits(short.clone()), &python(waits).limits(short), |_, runs| {
         assert_eq!(runs.map(|run| run.hit), [Some(LimitHit::Wall); 2]);
     });
 }
 
 #[test]
 fn a_pair_that_cannot_start_leaves_nothing() {
-    for tier in [Tier::A, Tier::B] {
-        let Some(sandbox) = open(tier, 1) else { continue };
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        let Some(sandbox) = open(isolation, 1) else { continue };
         let (good, bad) = (python("input()").limits(patient()), Job::new(["/usr/bin/no-such-program"]));
         for jobs in [[&good, &bad], [&bad, &good]] {
             let failure = sandbox.run_pair(jobs).unwrap_err();
@@ -107,10 +121,15 @@ fn a_pair_shares_nothing_but_its_pipes() {
         print('done', flush=True); input()\n\
         sys.stderr.write(repr((found, [fd for fd in range(3, 64) if os.path.exists(f'/proc/self/fd/{fd}') and fd > 3])))";
     let job = python(looks).limits(patient());
-    each_tier(&job, &job, |sandbox, runs| {
+    each_isolation(&job, &job, |sandbox, runs| {
         for run in runs {
             let text = String::from_utf8_lossy(&run.stderr).into_owned();
-            assert_eq!((run.exit, text.as_str()), (Exit::Code(0), "([], [])"), "tier {}", sandbox.tier());
+            assert_eq!(
+                (run.exit, text.as_str()),
+                (Exit::Code(0), "([], [])"),
+                "isolation {}",
+                sandbox.isolation()
+            );
         }
     });
 }

@@ -1,15 +1,21 @@
-//! What `plaudit doctor` tells about the sandbox for programs: every layer of each tier, the attacks on it, and the languages.
+//! What `plaudit doctor` tells about the sandbox for programs: every layer of each isolation, the attacks on it, and the languages.
 
 use super::CheckResult::{Bad, Doubtful, Good};
 use super::DoctorCheck;
-use plaudit::code::{LayerReport, Tier, probe};
+use plaudit::code::{Isolation, LayerReport, probe};
 
 /// One line for the sandbox; with all, one for each layer that was tried and one for each language as well.
 pub(super) fn checks(all: bool) -> Vec<DoctorCheck> {
     let host = probe();
-    let (verdict, isolates) = match host.sandbox.tier {
-        Some(Tier::A) => (Good, "tier A: namespaces, seccomp, Landlock, limits".to_owned()),
-        Some(tier) => (Good, format!("tier {tier}: one process without files for each program")),
+    let (verdict, isolates) = match host.sandbox.isolation {
+        Some(Isolation::Namespaces) => {
+            (Good, "isolated by namespaces, seccomp, Landlock and limits".to_owned())
+        }
+        Some(Isolation::Landlock) => (
+            Good,
+            "isolated by Landlock, seccomp and limits: one process without files for each program".to_owned(),
+        ),
+        Some(Isolation::None) => (Doubtful, "not isolated".to_owned()),
         None => (Doubtful, "none: rewards that run programs are refused".to_owned()),
     };
     let usable: Vec<&str> =
@@ -23,16 +29,16 @@ pub(super) fn checks(all: bool) -> Vec<DoctorCheck> {
     if !all {
         return checks;
     }
-    for tier in [Tier::A, Tier::B] {
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
         let layers: Vec<&LayerReport> =
-            host.sandbox.layers.iter().filter(|layer| layer.tier == tier).collect();
+            host.sandbox.layers.iter().filter(|layer| layer.isolation == isolation).collect();
         let attacks = layers.iter().filter(|layer| layer.attack).count();
         let stopped = layers.iter().filter(|layer| layer.attack && layer.works).count();
         checks.extend(layers.iter().filter(|layer| !layer.attack || !layer.works).map(|layer| line(layer)));
         if attacks > 0 {
             let verdict = if stopped == attacks { Good } else { Bad };
             let said = format!("{stopped} of {attacks} stopped");
-            checks.push(DoctorCheck::new(verdict, &format!("tier {tier}, attacks"), said));
+            checks.push(DoctorCheck::new(verdict, &format!("{isolation}: attacks"), said));
         }
     }
     checks.extend(host.languages.into_iter().map(|(name, found)| match found {
@@ -47,7 +53,7 @@ fn line(layer: &LayerReport) -> DoctorCheck {
     let remedy = layer.remedy.map_or_else(String::new, |remedy| format!("\n{remedy}"));
     DoctorCheck::new(
         verdict,
-        &format!("tier {}, {}", layer.tier, layer.name),
+        &format!("{}: {}", layer.isolation, layer.name),
         format!("{}{remedy}", layer.detail),
     )
 }

@@ -9,7 +9,7 @@ const ROW: &str =
     r#"{"id": "a", "response": "```python\nprint(input())\n```", "tests": [{"input": "7", "output": "7"}]}"#;
 
 /// Starts a program under a filter that refuses Landlock. Together with a user namespace that has no room for another, no
-/// tier is left.
+/// isolation is left.
 const REFUSE_LANDLOCK: &str = "
 import ctypes, os, platform, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -88,8 +88,8 @@ fn without_a_sandbox_programs_are_refused() {
     for part in [
         "sandbox.unavailable",
         "plaudit doctor",
-        "tier A, namespaces: refused",
-        "tier B, Landlock: refused",
+        "namespaces, namespaces: refused",
+        "landlock, Landlock: refused",
         "Needs Linux 5.13",
     ] {
         assert!(talk.contains(part), "no {part:?} in {talk}");

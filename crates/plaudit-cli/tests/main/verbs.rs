@@ -177,7 +177,7 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
         down.out
     );
     assert!(!down.out.contains("Look at the failures before it"), "{}", down.out);
-    assert!(!down.out.contains("tier A, attacks"), "{}", down.out);
+    assert!(!down.out.contains("namespaces: attacks"), "{}", down.out);
     let programs = run(&["doctor", "-r", "code"]);
     assert_eq!(programs.code, 0, "{}{}", programs.out, programs.talk);
     assert!(programs.out.contains("ok    tests                   1\n"), "{}", programs.out);
@@ -186,8 +186,8 @@ fn doctor_checks_a_recipe_its_judges_and_a_state() {
         let tried = run(&["doctor", "-r", recipe]);
         assert!(tried.code == 0 && tried.out.contains("not tried, "), "{}", tried.out);
     }
-    assert!(programs.out.contains("tier A, ") && !good.out.contains("tier A, "), "{}", programs.out);
-    assert!(run(&["doctor", "--all"]).out.contains("tier A, "));
+    assert!(programs.out.contains("namespaces: ") && !good.out.contains("namespaces: "), "{}", programs.out);
+    assert!(run(&["doctor", "--all"]).out.contains("namespaces: "));
     let bad = run(&["doctor", "--set", "components.format.reward=ngram"]);
     assert!(bad.code == 1 && bad.out.contains("did you mean \"ngram_repetition_penalty\"?"), "{}", bad.out);
 }

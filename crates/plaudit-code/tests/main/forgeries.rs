@@ -278,7 +278,7 @@ fn pairs_on_one_slot_do_not_wait_for_each_other() {
     let tests = Tests::parse(&json!(["assert f(1) > 0"])).unwrap();
     for (known, _) in sandboxes().iter() {
         let options = plaudit_box::Options {
-            tier: Some(known.tier()),
+            isolation: Some(known.isolation()),
             read_only: LANGUAGES.folders(),
             slots: 1,
             ..plaudit_box::Options::default()

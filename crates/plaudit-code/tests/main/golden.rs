@@ -68,5 +68,10 @@ fn vectors_in(sandbox: &Sandbox, python: &Language) {
             wrong.push(format!("{tag}: {score:?}, wanted {wanted:?}"));
         }
     }
-    assert!(wrong.is_empty() && count == 74, "tier {}, {count}:\n{}", sandbox.tier(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty() && count == 74,
+        "isolation {}, {count}:\n{}",
+        sandbox.isolation(),
+        wrong.join("\n")
+    );
 }

@@ -32,14 +32,14 @@ fn honest_programs_pass() {
 #[test]
 fn together_is_a_plain_interpreter() {
     use crate::{SANDBOXES, limits};
-    use plaudit_code::{Isolation, Program, Tests};
+    use plaudit_code::{Program, TestProcess, Tests};
     use std::sync::Arc;
     let run = |program: &str, tests: &Value| -> Vec<Verdict> {
         let tests = Tests::parse(tests).unwrap();
         let (sandbox, languages) = &SANDBOXES[0];
         let language = Arc::new(languages.find("python").unwrap().clone());
         let program = Program::prepare(sandbox, &language, &Arc::from(program), &limits()).unwrap();
-        let program = program.isolated(Isolation::Together);
+        let program = program.test_process(TestProcess::Shared);
         tests.cases().iter().map(|case| program.run(sandbox, case).verdict).collect()
     };
     for row in rows(include_str!("../../../../golden/honest_programs.jsonl")) {

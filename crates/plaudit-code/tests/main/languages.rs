@@ -2,7 +2,7 @@
 
 use crate::left_out::tell_left_out;
 use crate::{patiently, sandboxes, verdicts};
-use plaudit_box::{Limits, Tier};
+use plaudit_box::{Isolation, Limits};
 use plaudit_code::{Credit, Language, Tests, Verdict, execute};
 use serde_json::json;
 use std::time::Duration;
@@ -38,9 +38,12 @@ fn each_installed_language_runs() {
     let pairs = sandboxes().iter().flat_map(|usable| PROGRAMS.map(|program| (usable, program)));
     for ((sandbox, languages), (name, program)) in pairs {
         let Some(language) = languages.find(name) else {
-            // Tier B has no compilers.
-            if sandbox.tier() == Tier::A || matches!(name, "python" | "javascript") {
-                tell_left_out(&format!("{name} is not installed, or not usable in tier {}", sandbox.tier()));
+            // Without namespaces there are no compilers.
+            if sandbox.isolation() == Isolation::Namespaces || matches!(name, "python" | "javascript") {
+                tell_left_out(&format!(
+                    "{name} is not installed, or not usable with isolation {}",
+                    sandbox.isolation()
+                ));
             }
             continue;
         };

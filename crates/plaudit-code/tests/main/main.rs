@@ -19,7 +19,7 @@ mod scripts;
 mod values;
 
 use left_out::leave_out;
-use plaudit_box::{Limits, Options, Sandbox, Tier};
+use plaudit_box::{Isolation, Limits, Options, Sandbox};
 use plaudit_code::{Credit, Execution, Languages, TestResult, Tests, Verdict, execute};
 use serde_json::Value;
 use std::sync::LazyLock;
@@ -27,12 +27,12 @@ use std::time::Duration;
 
 pub(crate) static LANGUAGES: LazyLock<Languages> = LazyLock::new(Languages::installed);
 
-/// The sandboxes of this host with their languages; says which tier is missing, for the test that asks.
+/// The sandboxes of this host with their languages; says which isolation is missing, for the test that asks.
 pub(crate) fn sandboxes() -> &'static [(Sandbox, Languages)] {
-    for tier in [Tier::A, Tier::B] {
-        if !SANDBOXES.iter().any(|(sandbox, _)| sandbox.tier() == tier) {
-            leave_out(match tier {
-                Tier::A => "this host refuses user namespaces",
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        if !SANDBOXES.iter().any(|(sandbox, _)| sandbox.isolation() == isolation) {
+            leave_out(match isolation {
+                Isolation::Namespaces => "this host refuses user namespaces",
                 _ => "this host has no Landlock",
             });
         }
@@ -40,14 +40,19 @@ pub(crate) fn sandboxes() -> &'static [(Sandbox, Languages)] {
     &SANDBOXES
 }
 
-/// A sandbox of each tier that this host has, with its languages.
+/// A sandbox of each isolation that this host has, with its languages.
 static SANDBOXES: LazyLock<Vec<(Sandbox, Languages)>> = LazyLock::new(|| {
-    let open = |tier| {
-        let options =
-            Options { tier: Some(tier), read_only: LANGUAGES.folders(), slots: 4, ..Options::default() };
-        Sandbox::open(options).inspect_err(|report| println!("no tier {tier}:\n{report}"))
+    let open = |isolation| {
+        let options = Options {
+            isolation: Some(isolation),
+            read_only: LANGUAGES.folders(),
+            slots: 4,
+            ..Options::default()
+        };
+        Sandbox::open(options).inspect_err(|report| println!("no isolation {isolation}:\n{report}"))
     };
-    let opened = [Tier::A, Tier::B].into_iter().filter_map(|tier| open(tier).ok());
+    let opened =
+        [Isolation::Namespaces, Isolation::Landlock].into_iter().filter_map(|isolation| open(isolation).ok());
     opened
         .map(|sandbox| (LANGUAGES.usable_in(&sandbox), sandbox))
         .map(|(languages, sandbox)| (sandbox, languages))
@@ -58,7 +63,7 @@ pub(crate) fn limits() -> Limits {
     Limits { cpu: Duration::from_secs(2), wall: Some(Duration::from_secs(20)), ..Limits::default() }
 }
 
-/// Runs a Python program against tests in each tier.
+/// Runs a Python program against tests in each isolation.
 pub(crate) fn python(code: &str, tests: &Value) -> Vec<Execution> {
     python_within(&limits(), code, tests)
 }

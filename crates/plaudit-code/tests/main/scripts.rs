@@ -1,4 +1,4 @@
-//! Test scripts of data sets with right and wrong programs: HumanEval, HumanEval+, KodCode; in two boxes, in each tier.
+//! Test scripts of data sets with right and wrong programs: HumanEval, HumanEval+, KodCode; in two boxes, in each isolation.
 
 use crate::{python, verdicts};
 use plaudit_code::Verdict::{self, Error, FaultyTest, Memory, Passed, Time, Wrong};

@@ -9,7 +9,7 @@ pub const REWARDS: &[Registration<CodeReward>] = &[];
 
 /// How much isolates a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tier {
+pub enum Isolation {
     /// Limits alone: a program can read and write what the engine can.
     None,
 }
@@ -17,8 +17,8 @@ pub enum Tier {
 /// What an operator allows programs to run in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SandboxPolicy {
-    /// The tier; without it the best one that withstands the attacks.
-    pub tier: Option<Tier>,
+    /// The isolation; without it the best one that withstands the attacks.
+    pub isolation: Option<Isolation>,
     /// Whether programs run without a sandbox where there is none. Every result says so.
     pub allow_none: bool,
 }
@@ -27,7 +27,7 @@ pub struct SandboxPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(dead_code, reason = "nothing asks for a sandbox")]
 pub(crate) enum SandboxUnavailable {
-    NoTier(String),
+    NoIsolation(String),
     NoLanguage(String),
 }
 
@@ -124,7 +124,7 @@ pub(crate) mod task {
 
 pub(crate) mod executor {
     use super::task::{CodeTask, StoredRun};
-    use super::{CodeReward, Language, SandboxPolicy, SandboxUnavailable, Tier};
+    use super::{CodeReward, Isolation, Language, SandboxPolicy, SandboxUnavailable};
     use crate::exec::CancelToken;
     use crate::exec::single_flight::SingleFlight;
     use crate::reason::Reason;
@@ -155,10 +155,10 @@ pub(crate) mod executor {
 
     impl Executor {
         pub(crate) fn open(_: SandboxPolicy, _: &[&CodeReward]) -> Result<Arc<Self>, SandboxUnavailable> {
-            Err(SandboxUnavailable::NoTier("this plaudit was built without the feature code".to_owned()))
+            Err(SandboxUnavailable::NoIsolation("this plaudit was built without the feature code".to_owned()))
         }
 
-        pub(crate) fn tier(&self) -> Tier {
+        pub(crate) fn isolation(&self) -> Isolation {
             match self.never {}
         }
 

@@ -3,7 +3,7 @@
 use crate::reward::{ParamError, Properties, Range, ResourceCache, Reward};
 use crate::text::scope::Scope;
 use plaudit_box::Limits;
-use plaudit_code::{Credit, Isolation, Language};
+use plaudit_code::{Credit, Language, TestProcess};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,7 +37,7 @@ use std::time::Duration;
 /// `extra.entry_point`, code that does not define that function is its body, where it is one behind the prompt.
 ///
 /// The info holds the number of tests and of those passed, the verdicts in order, why (the first verdict that is not `passed`, or
-/// `no_code`), the end of what that test wrote to standard error, the tier of the sandbox, and the isolation where it is `together`.
+/// `no_code`), the end of what that test wrote to standard error, the isolation of the sandbox, and the `test_process` where it is `shared`.
 ///
 /// ## When to use it
 /// For programming tasks with tests. `plaudit doctor` tells what isolates programs on this host, and which languages it has; the
@@ -46,7 +46,7 @@ use std::time::Duration;
 ///
 /// ## How it can be gamed
 /// By what the tests do not test: a table of the public examples passes them. Weak tests, with one output for most inputs, reward
-/// a program that prints it: `continuous: false` asks for all of them. With `isolation: together` a program can forge its verdict.
+/// a program that prints it: `continuous: false` asks for all of them. With `test_process: shared` a program can forge its verdict.
 ///
 /// ## Example
 /// ```yaml
@@ -69,10 +69,10 @@ pub struct CodeExecution {
     /// Megabytes of memory of a program.
     #[schemars(range(min = 16, max = 65536))]
     pub memory_mb: u64,
-    /// Processes and threads of a program. A sandbox without namespaces (tier B) has one process with threads.
+    /// Processes and threads of a program. A sandbox without namespaces (Landlock) has one process with threads.
     #[schemars(range(min = 1, max = 1024))]
     pub processes: u32,
-    /// Megabytes of all files that a program writes. A sandbox without namespaces (tier B) has none.
+    /// Megabytes of all files that a program writes. A sandbox without namespaces (Landlock) has none.
     #[schemars(range(min = 0, max = 4096))]
     pub files_mb: u64,
     /// Kilobytes that a program may print.
@@ -92,8 +92,8 @@ pub struct CodeExecution {
     pub tests: Option<String>,
     /// Whether a response without any fenced block is a program as a whole.
     pub unfenced: bool,
-    /// Whether a test that is a program has a box of its own. `together` is for evaluation of a policy that you trust.
-    pub isolation: Isolation,
+    /// Whether a test that is a program has a box of its own. `shared` is for evaluation of a policy that you trust.
+    pub test_process: TestProcess,
     /// Which part of the response is read. A program that stands in the thought alone counts only with `all`.
     pub scope: Scope,
 }
@@ -114,7 +114,7 @@ impl Default for CodeExecution {
             languages: BTreeMap::new(),
             tests: None,
             unfenced: false,
-            isolation: Isolation::Apart,
+            test_process: TestProcess::Separate,
             scope: Scope::Final,
         }
     }
@@ -197,7 +197,7 @@ pub struct CodeReward {
     pub(super) most_timeouts: usize,
     pub(super) tests: TestsAt,
     pub(super) unfenced: bool,
-    pub(super) isolation: Isolation,
+    pub(super) test_process: TestProcess,
     pub(super) scope: Scope,
     /// The language as it is written in responses.
     pub(super) written: Language,
@@ -274,7 +274,7 @@ impl Reward<CodeReward> for CodeExecution {
             most_timeouts: self.most_timeouts,
             tests,
             unfenced: self.unfenced,
-            isolation: self.isolation,
+            test_process: self.test_process,
             scope: self.scope,
             written,
             defined,

@@ -9,7 +9,7 @@ use super::{CodeReward, executor_queue::FairQueue};
 use crate::exec::single_flight::SingleFlight;
 use crate::exec::{CancelToken, lock};
 use crate::reason::{Code, Reason};
-use plaudit_box::{Options, Sandbox, SandboxReport, Tier};
+use plaudit_box::{Isolation, Options, Sandbox, SandboxReport};
 use plaudit_code::{Credit, Language, Languages, Program, TestResult, UNPACKED_LIMIT, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 /// What an operator allows programs to run in.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SandboxPolicy {
-    /// The tier; without it the best one that withstands the attacks.
-    pub tier: Option<Tier>,
+    /// The isolation; without it the best one that withstands the attacks.
+    pub isolation: Option<Isolation>,
     /// Whether programs run without a sandbox where there is none. Every result says so.
     pub allow_none: bool,
 }
@@ -52,8 +52,8 @@ const OPEN_TESTS: usize = 256 << 20;
 /// Why programs cannot be run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SandboxUnavailable {
-    /// No tier withstands the attacks; what was tried.
-    NoTier(String),
+    /// No isolation withstands the attacks; what was tried.
+    NoIsolation(String),
     /// The host has no tool for a language, or the sandbox cannot use it.
     NoLanguage(String),
 }
@@ -181,7 +181,7 @@ impl CodeRun {
     }
 
     /// Takes the result of a test, and reports where it was the last one.
-    fn finish(&self, test: usize, result: TestResult, tier: Tier) {
+    fn finish(&self, test: usize, result: TestResult, isolation: Isolation) {
         let mut state = lock(&self.state);
         state.results[test] = Some(result);
         state.needed = self.needed(&state.results).min(state.needed);
@@ -200,7 +200,7 @@ impl CodeRun {
                 Err(Reason::new(Code::BadTests, message))
             }
             Some(failed) => Err(Reason::new(Code::SandboxFailed, failed.message.clone())),
-            None => Ok(StoredRun::new(tier, count, &known)),
+            None => Ok(StoredRun::new(isolation, count, &known)),
         });
     }
 
@@ -284,16 +284,16 @@ pub(super) fn installed() -> &'static Languages {
     INSTALLED.get_or_init(Languages::installed)
 }
 
-/// A sandbox as an operator allows it: of the best tier, or without isolation where that is allowed and there is none.
+/// A sandbox as an operator allows it: of the best isolation, or without isolation where that is allowed and there is none.
 pub(super) fn open_sandbox(
     policy: SandboxPolicy,
     folders: &[PathBuf],
 ) -> Result<Sandbox, SandboxUnavailable> {
-    let options = Options { tier: policy.tier, read_only: folders.to_vec(), ..Options::default() };
-    let unavailable = |report: SandboxReport| SandboxUnavailable::NoTier(report.to_string());
+    let options = Options { isolation: policy.isolation, read_only: folders.to_vec(), ..Options::default() };
+    let unavailable = |report: SandboxReport| SandboxUnavailable::NoIsolation(report.to_string());
     match Sandbox::open(options.clone()) {
         Err(_) if policy.allow_none => {
-            Sandbox::open(Options { tier: Some(Tier::None), ..options }).map_err(unavailable)
+            Sandbox::open(Options { isolation: Some(Isolation::None), ..options }).map_err(unavailable)
         }
         other => other.map_err(unavailable),
     }
@@ -314,8 +314,8 @@ pub(super) fn usable_language(
         let missing = installed().missing().iter().find(|(language, _)| *language == name);
         SandboxUnavailable::NoLanguage(match missing {
             Some((_, tool)) => format!("{name:?} needs {tool}, which is not installed"),
-            None if sandbox.tier() == Tier::B => {
-                format!("{name:?} cannot be run in tier B, which has one process and no files")
+            None if sandbox.isolation() == Isolation::Landlock => {
+                format!("{name:?} cannot be run with Landlock alone, which has one process and no files")
             }
             None => format!("the sandbox cannot run {name:?}: may its user read the folder of its tools?"),
         })
@@ -325,13 +325,13 @@ pub(super) fn usable_language(
 /// What isolates programs on this host, and which languages it can run.
 #[derive(Debug, Clone)]
 pub struct HostReport {
-    /// Every layer of every tier.
+    /// Every layer of every isolation.
     pub sandbox: SandboxReport,
     /// The languages of the table: what runs each, or why it cannot be run.
     pub languages: Vec<(String, Result<String, String>)>,
 }
 
-/// Tries all tiers and all languages.
+/// Tries all isolations and all languages.
 pub fn probe() -> HostReport {
     let options = Options { read_only: installed().folders(), slots: 1, ..Options::default() };
     let sandbox = Sandbox::open(options.clone()).ok();
@@ -343,8 +343,8 @@ pub fn probe() -> HostReport {
             (_, _, None) => Err("there is no sandbox".to_owned()),
             (_, _, Some(sandbox)) => match found.find(|language| language.is_usable_in(sandbox)) {
                 Some(language) => Ok(language.tool().to_owned()),
-                None if sandbox.tier() == Tier::B => {
-                    Err("needs more than the one process of tier B".to_owned())
+                None if sandbox.isolation() == Isolation::Landlock => {
+                    Err("needs more than the one process that Landlock allows".to_owned())
                 }
                 None => Err("a small program fails: may the sandbox's user read its tools?".to_owned()),
             },
@@ -390,14 +390,14 @@ impl Executor {
             std::thread::Builder::new().name("plaudit-code".to_owned()).spawn(move || core.work()).is_ok()
         };
         if (0..core.sandbox.slots()).map(start).filter(|started| *started).count() == 0 {
-            return Err(SandboxUnavailable::NoTier("the system gives no thread".to_owned()));
+            return Err(SandboxUnavailable::NoIsolation("the system gives no thread".to_owned()));
         }
         Ok(Self { core, owner: std::process::id(), flights: SingleFlight::default() })
     }
 
-    /// The tier of its boxes.
-    pub(crate) fn tier(&self) -> Tier {
-        self.core.sandbox.tier()
+    /// The isolation of its boxes.
+    pub(crate) fn isolation(&self) -> Isolation {
+        self.core.sandbox.isolation()
     }
 
     /// The language of a reward, which the sandbox can use.
@@ -468,13 +468,13 @@ impl ExecutorCore {
                 (Some(RunEnd::Stopped), _) => run.fail(Code::Stopped),
                 (Some(RunEnd::Waited), _) => run.fail(Code::GroupDeadline),
                 (Some(RunEnd::Spent), CodeStep::Test(test)) => {
-                    run.finish(test, run.spent(), self.sandbox.tier());
+                    run.finish(test, run.spent(), self.sandbox.isolation());
                 }
                 (_, CodeStep::Compile) => self.compile(turn, &run),
                 (None, CodeStep::Test(test)) => {
                     let result = catch_unwind(AssertUnwindSafe(|| self.test(&run, test)));
                     lock(&run.state).clock.end(Instant::now());
-                    run.finish(test, result.unwrap_or_else(|_| panicked()), self.sandbox.tier());
+                    run.finish(test, result.unwrap_or_else(|_| panicked()), self.sandbox.isolation());
                 }
             }
             self.opened.fetch_sub(reserved, Ordering::Relaxed);
@@ -557,7 +557,7 @@ impl ExecutorCore {
         };
         let made = || {
             let made = Program::prepare(&self.sandbox, &run.language, program, &reward.limits);
-            made.map(|program| program.isolated(reward.isolation))
+            made.map(|program| program.test_process(reward.test_process))
         };
         let made = catch_unwind(AssertUnwindSafe(made)).unwrap_or_else(|_| Err(panicked()));
         let mut state = lock(&run.state);

@@ -16,7 +16,7 @@ pub mod task;
 
 pub use code_execution::CodeReward;
 pub use executor::{HostReport, SandboxPolicy, SandboxUnavailable, probe};
-pub use plaudit_box::{Exit, LayerReport, SandboxReport, Tier};
+pub use plaudit_box::{Exit, Isolation, LayerReport, SandboxReport};
 pub(crate) use plaudit_code::Language;
 pub use plaudit_code::Verdict;
 

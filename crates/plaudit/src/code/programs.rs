@@ -2,7 +2,7 @@
 
 use super::executor::{installed, open_sandbox, usable_language};
 use super::{CodeReward, SandboxPolicy, SandboxUnavailable, task};
-use plaudit_box::{RunResult, Sandbox, Tier};
+use plaudit_box::{Isolation, RunResult, Sandbox};
 use plaudit_code::{Execution, Language, Program, TestResult, TestsError, extract};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ pub struct ProgramRunner {
 }
 
 impl ProgramSandbox {
-    /// A sandbox of the best tier that this host has.
+    /// A sandbox of the best isolation that this host has.
     ///
     /// # Errors
     ///
@@ -32,9 +32,9 @@ impl ProgramSandbox {
         open_sandbox(policy, &installed().folders()).map(|sandbox| Self { sandbox })
     }
 
-    /// The tier of its boxes.
-    pub fn tier(&self) -> Tier {
-        self.sandbox.tier()
+    /// The isolation of its boxes.
+    pub fn isolation(&self) -> Isolation {
+        self.sandbox.isolation()
     }
 
     /// How many programs it runs at once.
@@ -91,9 +91,9 @@ impl ProgramRunner {
     }
 
     fn prepare(&self, program: &str) -> Result<Program, TestResult> {
-        let CodeReward { limits, isolation, .. } = &*self.reward;
+        let CodeReward { limits, test_process, .. } = &*self.reward;
         let program = Program::prepare(&self.host.sandbox, &self.language, &Arc::from(program), limits)?;
-        Ok(program.isolated(*isolation))
+        Ok(program.test_process(*test_process))
     }
 }
 

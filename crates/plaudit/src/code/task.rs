@@ -7,8 +7,8 @@ use crate::reason::{Code, Reason};
 use crate::text::Text;
 use crate::text::scope::Scope;
 use crate::text::thought::after_thought;
-use plaudit_box::Tier;
-use plaudit_code::{Execution, Isolation, Language, TestResult, Tests, Verdict, exact, extract};
+use plaudit_box::Isolation;
+use plaudit_code::{Execution, Language, TestProcess, TestResult, Tests, Verdict, exact, extract};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -421,7 +421,7 @@ fn program<'r>(
 /// How a program was run, as the journal keeps it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoredRun {
-    /// The tier of the sandbox: `A`, `B` or `none`.
+    /// The isolation of the sandbox: `namespaces`, `landlock` or `none`.
     pub sandbox: String,
     /// How many tests there are.
     pub tests: usize,
@@ -433,8 +433,8 @@ pub struct StoredRun {
 const MESSAGE: usize = 1000;
 
 impl StoredRun {
-    /// What a sandbox of that tier found.
-    pub(super) fn new(tier: Tier, tests: usize, results: &[TestResult]) -> Self {
+    /// What a sandbox of that isolation found.
+    pub(super) fn new(isolation: Isolation, tests: usize, results: &[TestResult]) -> Self {
         let mut failed = false;
         let results = results.iter().map(|result| {
             let message = match result.verdict != Verdict::Passed && !failed {
@@ -445,7 +445,7 @@ impl StoredRun {
             let cpu = u64::try_from(result.cpu.as_micros()).unwrap_or(u64::MAX);
             (result.verdict.name().to_owned(), cpu, message.to_owned())
         });
-        Self { sandbox: tier.to_string(), tests, results: results.collect() }
+        Self { sandbox: isolation.to_string(), tests, results: results.collect() }
     }
 
     /// The verdict and the CPU time of each test that was run; nothing where it was not written by this program.
@@ -520,8 +520,8 @@ impl CodeTask {
             info.push("message", Fact::Text(stored.results[at].2.clone()));
         }
         info.push("sandbox", Fact::Text(stored.sandbox.clone()));
-        if self.reward.isolation == Isolation::Together {
-            info.push("isolation", Fact::Word("together"));
+        if self.reward.test_process == TestProcess::Shared {
+            info.push("test_process", Fact::Word("shared"));
         }
         Outcome::scored(score, info)
     }

@@ -6,7 +6,7 @@ use super::group_state::GroupState;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
-use crate::code::{CodeReward, Language, SandboxPolicy, SandboxUnavailable, Tier};
+use crate::code::{CodeReward, Isolation, Language, SandboxPolicy, SandboxUnavailable};
 use crate::error::RunError;
 use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
 use crate::exec::{CancelToken, SharedRuntime};
@@ -78,7 +78,7 @@ impl CodeRunner {
             return Ok(None);
         }
         let unavailable = |error| match error {
-            SandboxUnavailable::NoTier(tried) => RunError::NoSandbox(tried),
+            SandboxUnavailable::NoIsolation(tried) => RunError::NoSandbox(tried),
             SandboxUnavailable::NoLanguage(why) => RunError::NoLanguage(why),
         };
         let mut languages = BTreeMap::new();
@@ -104,9 +104,9 @@ impl CodeRunner {
         })))
     }
 
-    /// The tier of the sandbox, where programs can be run.
-    pub(super) fn tier(&self) -> Option<Tier> {
-        self.executor.as_ref().map(|executor| executor.tier())
+    /// The isolation of the sandbox, where programs can be run.
+    pub(super) fn isolation(&self) -> Option<Isolation> {
+        self.executor.as_ref().map(|executor| executor.isolation())
     }
 
     /// Runs the programs of groups without a thread that waits: `then` gets the results in their order.
@@ -152,7 +152,7 @@ impl CodeRunner {
 
     /// The result of one program, which equal programs share.
     async fn run(&self, task: CodeTask, group: u64, cancel: Option<CancelToken>) -> CodeResult {
-        let key = task.key(self.tier() != Some(Tier::None));
+        let key = task.key(self.isolation() != Some(Isolation::None));
         let flights = self.executor.as_ref().map_or(&self.flights, |executor| &executor.flights);
         let body = loop {
             match flights.join(&key) {

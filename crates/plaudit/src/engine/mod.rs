@@ -26,7 +26,7 @@ pub use options::{EngineOptions, ScoreOptions};
 pub use prescore::Prescored;
 pub use shared::SharedResources;
 
-use crate::code::Tier;
+use crate::code::Isolation;
 use crate::error::RunError;
 use crate::exec::{CancelToken, Clock, Monotonic, Pool, SpanKind, TraceSpan};
 use crate::group::{self, Group, Key};
@@ -136,9 +136,9 @@ impl Engine {
         is_rules_only(&self.plan)
     }
 
-    /// The tier of the sandbox that programs run in, where the recipe has some and they may be run.
-    pub fn sandbox_tier(&self) -> Option<Tier> {
-        self.code.as_ref().and_then(|code| code.tier())
+    /// The isolation of the sandbox that programs run in, where the recipe has some and they may be run.
+    pub fn sandbox_isolation(&self) -> Option<Isolation> {
+        self.code.as_ref().and_then(|code| code.isolation())
     }
 
     /// The plan, shared.

@@ -1,9 +1,9 @@
-//! `code_execution` in the engine: tests of every form, what is invalid and what is wrong, turns, the journal, and both tiers.
+//! `code_execution` in the engine: tests of every form, what is invalid and what is wrong, turns, the journal, and both isolations.
 
 use crate::engine::{lines, plan};
 use crate::left_out::leave_out;
 use crate::timing::until;
-use plaudit::code::{SandboxPolicy, Tier};
+use plaudit::code::{Isolation, SandboxPolicy};
 use plaudit::engine::{Engine, EngineOptions, Prescored, ScoreOptions};
 use plaudit::error::RunError;
 use plaudit::exec::CancelToken;
@@ -37,14 +37,14 @@ fn sums() -> Value {
     json!({"inputs_outputs": {"inputs": ["1 2", "3 4"], "outputs": ["3", "7"]}})
 }
 
-/// An engine on the best tier that this host has; none where it has no tier.
+/// An engine on the best isolation that this host has; none where it has no isolation.
 pub(crate) fn engine(recipe: &str) -> Option<Engine> {
     engine_in(recipe, None)
 }
 
-/// The same on one tier.
-fn engine_in(recipe: &str, tier: Option<Tier>) -> Option<Engine> {
-    let sandbox = SandboxPolicy { tier, ..SandboxPolicy::default() };
+/// The same on one isolation.
+fn engine_in(recipe: &str, isolation: Option<Isolation>) -> Option<Engine> {
+    let sandbox = SandboxPolicy { isolation, ..SandboxPolicy::default() };
     open(recipe, &EngineOptions { sandbox, ..EngineOptions::default() })
 }
 
@@ -75,9 +75,9 @@ fn verdicts(row: &Row) -> Vec<&str> {
 }
 
 #[test]
-fn each_tier_tells_right_from_wrong() {
-    for tier in [Tier::A, Tier::B] {
-        let Some(engine) = engine_in(TESTS, Some(tier)) else { continue };
+fn each_isolation_tells_right_from_wrong() {
+    for isolation in [Isolation::Namespaces, Isolation::Landlock] {
+        let Some(engine) = engine_in(TESTS, Some(isolation)) else { continue };
         let cases = [
             (fenced(ADD), 1.0, "passed"),
             (fenced("print(3)"), 0.5, "wrong"),
@@ -94,11 +94,11 @@ fn each_tier_tells_right_from_wrong() {
             cases.iter().map(|(response, ..)| rollout(0, response.clone(), sums())).collect();
         let report = engine.score(&rollouts).unwrap();
         for (row, (response, value, why)) in report.rows.iter().zip(&cases) {
-            assert_eq!(outcome(row).value(), Some(*value), "{tier} {response}: {row:?}");
-            assert_eq!(fact(row, "why"), Some(&Fact::Word(why)), "{tier} {response}: {row:?}");
+            assert_eq!(outcome(row).value(), Some(*value), "{isolation} {response}: {row:?}");
+            assert_eq!(fact(row, "why"), Some(&Fact::Word(why)), "{isolation} {response}: {row:?}");
             assert_eq!(row.correct, Some(*value == 1.0));
         }
-        assert_eq!(fact(&report.rows[0], "sandbox"), Some(&Fact::Text(tier.to_string())));
+        assert_eq!(fact(&report.rows[0], "sandbox"), Some(&Fact::Text(isolation.to_string())));
         assert_eq!(verdicts(&report.rows[1]), ["passed", "wrong"]);
         assert_eq!(fact(&report.rows[1], "failed_test"), Some(&Fact::Count(2)));
         assert_eq!(fact(&report.rows[1], "message"), Some(&Fact::Text("3\n".to_owned())));

@@ -1,4 +1,4 @@
-//! Tests that this machine cannot run, for want of a program or of a tier of the sandbox: `make test` ends with a line for each.
+//! Tests that this machine cannot run, for want of a program or of an isolation of the sandbox: `make test` ends with a line for each.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
