@@ -79,7 +79,7 @@ class Explanation:
     why: str
     """`equal`, `different` (read, and wrong), `not_parsed`, `no_answer`, or the code of the bound that the answer breaks."""
     how: str | None
-    """The proof: `text`, `exact` arithmetic, identities in prime fields (`field`), or enclosures of `real` numbers."""
+    """The proof: `text`, `exact` arithmetic, an `identity` in prime fields, or `numeric` enclosures."""
     message: str
     """The same in a sentence."""
     gold: str | None
@@ -104,8 +104,8 @@ class Explanation:
 _PROOFS = {
     "text": "as a text",
     "exact": "by exact arithmetic",
-    "field": "by an identity at secret points",
-    "real": "by enclosures of real numbers",
+    "identity": "by an identity at secret points",
+    "numeric": "by enclosures of real numbers",
 }
 
 

@@ -116,7 +116,7 @@ def test_one_many_and_explained_are_the_same():
         found = explain(row["reference"], row["response"], unparsable_reference="false")
         equal = verify(row["reference"], row["response"], unparsable_reference="false")
         assert equal == found.equal == bool(found) == (found.why == "equal"), row["id"]
-        assert not found.equal or found.how in ("text", "exact", "field", "real")
+        assert not found.equal or found.how in ("text", "exact", "identity", "numeric")
         if found.span is not None and found.rule == "last_number":
             assert found.answer in row["response"][slice(*found.span)]
 

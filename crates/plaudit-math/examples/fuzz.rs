@@ -150,8 +150,8 @@ enum Mode {
     Both,
 }
 
-/// Judges a pair both ways, and says so when the verdicts differ.
-fn judge(left: &str, right: &str) -> Option<String> {
+/// Compares a pair both ways, and says so when the verdicts differ.
+fn compare(left: &str, right: &str) -> Option<String> {
     let reference = Reference::parse(left, &Options::default()).ok()?;
     verify(&format!("\\boxed{{{right}}}"), &reference);
     verify(right, &reference);
@@ -160,7 +160,7 @@ fn judge(left: &str, right: &str) -> Option<String> {
     if other.text() != right || reference.text() != left {
         return None;
     }
-    let (there, back) = (reference.judge(right), other.judge(left));
+    let (there, back) = (reference.compare(right), other.compare(left));
     (there.outcome.is_right() != back.outcome.is_right()).then(|| format!("{there:?} {back:?}"))
 }
 
@@ -175,7 +175,7 @@ fn single(left: &str, right: &str) -> Duration {
             let read = start.elapsed();
             let start = Instant::now();
             if let Ok(reference) = parsed {
-                reference.judge(answer);
+                reference.compare(answer);
             }
             shortest = shortest.min(read.max(start.elapsed()));
         }
@@ -204,7 +204,7 @@ fn fuzz(seeds: &[(String, String)], seconds: u64, mut random: Random, mode: Mode
             (mutated(&mut random, reference), mutated(&mut random, response))
         };
         let one = Instant::now();
-        if let Some(verdicts) = judge(&left, &right) {
+        if let Some(verdicts) = compare(&left, &right) {
             asymmetric += 1;
             if asymmetric < 10 {
                 println!("asymmetric: {left} | {right} | {verdicts}");

@@ -10,7 +10,7 @@ use dashu_int::ops::{BitTest, DivEuclid, DivRemEuclid, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
-use crate::bound::{Bound, MAX_PRECISION, Work};
+use crate::limits::{MAX_PRECISION, NoValue, Work};
 
 /// Bits of the radius. A larger one is shifted out together with bits of the midpoint, which it makes meaningless.
 const RADIUS_BITS: i64 = 30;
@@ -29,12 +29,12 @@ pub(crate) enum Stop {
     /// The ball is too wide to say: more precision is needed.
     Imprecise,
     /// A bound was broken.
-    Bound(Bound),
+    NoValue(NoValue),
 }
 
-impl From<Bound> for Stop {
-    fn from(bound: Bound) -> Self {
-        Self::Bound(bound)
+impl From<NoValue> for Stop {
+    fn from(bound: NoValue) -> Self {
+        Self::NoValue(bound)
     }
 }
 
@@ -104,10 +104,10 @@ impl Context<'_> {
         }
         let top = ball.top();
         if top > MAX_EXPONENT {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         if top < -MAX_EXPONENT {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         Ok(ball)
     }
@@ -298,7 +298,7 @@ impl Context<'_> {
         }
         let top = a.top();
         if top > 31 {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         let halvings: i64 = if self.precision > 300 { 16 } else { 8 };
         let point = self.precision + GUARD * 2 + top.max(0);
@@ -306,7 +306,7 @@ impl Context<'_> {
         let fixed = Self::fixed(a, point)?;
         let log2 = ln2() >> ((CONSTANT_BITS - point) as usize);
         let count = (&fixed + (&log2 >> 1usize)).div_euclid(&log2);
-        let count = i64::try_from(count).map_err(|_| Stop::Bound(Bound::TooLarge))?;
+        let count = i64::try_from(count).map_err(|_| Stop::NoValue(NoValue::TooLarge))?;
         let rest = fixed - &log2 * IBig::from(count);
         // Taylor's series of a small argument, then squarings: each doubles the error.
         let x = rest >> (halvings as usize);
@@ -391,7 +391,7 @@ impl Context<'_> {
         }
         let top = a.top().max(0);
         if top > MAX_PRECISION as i64 {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         // A tiny argument keeps its own scale, so that the sine of it does too.
         let depth = (-a.top()).clamp(0, MAX_PRECISION as i64);
@@ -404,7 +404,7 @@ impl Context<'_> {
         // The quarter turns are counted with as many bits of pi as the argument has before its point.
         let wide = point + top + 8;
         if wide > CONSTANT_BITS {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         let half_pi = pi() >> ((CONSTANT_BITS - wide + 1) as usize);
         let argument = fixed << ((wide - point) as usize);

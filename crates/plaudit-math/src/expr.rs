@@ -5,7 +5,7 @@ use dashu_int::ops::BitTest;
 use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
-use crate::bound::{Bound, MAX_NODES, Work};
+use crate::limits::{MAX_NODES, NoValue, Work};
 use crate::number;
 
 /// Index of a node.
@@ -55,7 +55,7 @@ pub(crate) enum Hyperbolic {
 
 /// A function of several arguments that is associative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Fold {
+pub(crate) enum NaryFunction {
     Gcd,
     Lcm,
     Max,
@@ -64,7 +64,7 @@ pub(crate) enum Fold {
 
 /// A big operator, compared by its parts and never evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Big {
+pub(crate) enum BigOperator {
     Sum,
     Product,
 }
@@ -87,9 +87,9 @@ pub(crate) enum Node {
     Call(Function, Id),
     Log { base: Id, of: Id },
     Binomial(Id, Id),
-    Fold(Fold, Box<[Id]>),
+    NaryFunction(NaryFunction, Box<[Id]>),
     Apply(u32, Box<[Id]>),
-    Big { op: Big, low: Id, high: Id, body: Id },
+    BigOperator { op: BigOperator, low: Id, high: Id, body: Id },
 }
 
 impl Node {
@@ -97,7 +97,7 @@ impl Node {
     pub(crate) fn children(&self, mut visit: impl FnMut(Id)) {
         match self {
             Self::Number(_) | Self::Letter(_) | Self::Pi | Self::E | Self::I | Self::Infinity => {}
-            Self::Sum(ids) | Self::Product(ids) | Self::Fold(_, ids) | Self::Apply(_, ids) => {
+            Self::Sum(ids) | Self::Product(ids) | Self::NaryFunction(_, ids) | Self::Apply(_, ids) => {
                 ids.iter().copied().for_each(visit);
             }
             Self::Neg(a) | Self::Call(_, a) | Self::Root { of: a, .. } => visit(*a),
@@ -105,7 +105,7 @@ impl Node {
                 visit(*a);
                 visit(*b);
             }
-            Self::Big { low, high, body, .. } => {
+            Self::BigOperator { low, high, body, .. } => {
                 visit(*low);
                 visit(*high);
                 visit(*body);
@@ -176,24 +176,24 @@ impl Tree {
         (self.names.len() - 1) as u32
     }
 
-    fn push(&mut self, node: Node) -> Result<Id, Bound> {
+    fn push(&mut self, node: Node) -> Result<Id, NoValue> {
         if self.nodes.len() >= MAX_NODES {
-            return Err(Bound::TooLarge);
+            return Err(NoValue::TooLarge);
         }
         self.nodes.push(node);
         Ok((self.nodes.len() - 1) as Id)
     }
 
-    pub(crate) fn number(&mut self, value: RBig) -> Result<Id, Bound> {
+    pub(crate) fn number(&mut self, value: RBig) -> Result<Id, NoValue> {
         self.push(Node::Number(value))
     }
 
-    pub(crate) fn letter(&mut self, name: &str) -> Result<Id, Bound> {
+    pub(crate) fn letter(&mut self, name: &str) -> Result<Id, NoValue> {
         let name = self.intern(name);
         self.push(Node::Letter(name))
     }
 
-    pub(crate) fn leaf(&mut self, node: Node) -> Result<Id, Bound> {
+    pub(crate) fn leaf(&mut self, node: Node) -> Result<Id, NoValue> {
         self.push(node)
     }
 
@@ -205,7 +205,7 @@ impl Tree {
         }
     }
 
-    pub(crate) fn neg(&mut self, a: Id) -> Result<Id, Bound> {
+    pub(crate) fn neg(&mut self, a: Id) -> Result<Id, NoValue> {
         match self.node(a) {
             Node::Number(value) => {
                 let value = -value.clone();
@@ -216,12 +216,12 @@ impl Tree {
         }
     }
 
-    pub(crate) fn sum(&mut self, terms: &[Id], work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn sum(&mut self, terms: &[Id], work: &mut Work) -> Result<Id, NoValue> {
         if let [one] = terms {
             return Ok(*one);
         }
         if terms.iter().any(|term| self.is_infinite(*term)) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         let mut total = RBig::ZERO;
         let mut rest = Vec::new();
@@ -244,12 +244,12 @@ impl Tree {
         self.push(Node::Sum(rest.into()))
     }
 
-    pub(crate) fn product(&mut self, factors: &[Id], work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn product(&mut self, factors: &[Id], work: &mut Work) -> Result<Id, NoValue> {
         if let [one] = factors {
             return Ok(*one);
         }
         if factors.iter().any(|factor| self.is_infinite(*factor)) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         let mut total = RBig::ONE;
         let mut rest = Vec::new();
@@ -272,12 +272,12 @@ impl Tree {
         self.push(Node::Product(rest.into()))
     }
 
-    pub(crate) fn div(&mut self, a: Id, b: Id, work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn div(&mut self, a: Id, b: Id, work: &mut Work) -> Result<Id, NoValue> {
         if self.is_infinite(a) || self.is_infinite(b) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         match (self.node(a), self.node(b)) {
-            (_, Node::Number(den)) if den.is_zero() => Err(Bound::Undefined),
+            (_, Node::Number(den)) if den.is_zero() => Err(NoValue::Undefined),
             (Node::Number(num), Node::Number(den)) => {
                 let value = number::div(num, den, work)?;
                 self.number(value)
@@ -287,9 +287,9 @@ impl Tree {
         }
     }
 
-    pub(crate) fn pow(&mut self, base: Id, exponent: Id, work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn pow(&mut self, base: Id, exponent: Id, work: &mut Work) -> Result<Id, NoValue> {
         if self.is_infinite(base) || self.is_infinite(exponent) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         let Some(power) = self.rational(exponent) else {
             return match self.rational(base) {
@@ -316,23 +316,23 @@ impl Tree {
             return self.number(value);
         }
         if value.is_zero() {
-            return if power.sign() == Sign::Positive { Ok(base) } else { Err(Bound::Undefined) };
+            return if power.sign() == Sign::Positive { Ok(base) } else { Err(NoValue::Undefined) };
         }
         self.push(Node::Pow(base, exponent))
     }
 
-    pub(crate) fn root(&mut self, index: Id, of: Id, work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn root(&mut self, index: Id, of: Id, work: &mut Work) -> Result<Id, NoValue> {
         let Some(value) = self.rational(index) else {
             let one = self.number(RBig::ONE)?;
             let exponent = self.div(one, index, work)?;
             return self.pow(of, exponent, work);
         };
-        let index = number::small(value).filter(|index| *index > 0).ok_or(Bound::Undefined)?;
+        let index = number::small(value).filter(|index| *index > 0).ok_or(NoValue::Undefined)?;
         if index > 4096 {
-            return Err(Bound::TooLarge);
+            return Err(NoValue::TooLarge);
         }
         if self.is_infinite(of) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         if index == 1 {
             return Ok(of);
@@ -345,9 +345,9 @@ impl Tree {
         self.push(Node::Root { index, of })
     }
 
-    pub(crate) fn call(&mut self, function: Function, of: Id, work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn call(&mut self, function: Function, of: Id, work: &mut Work) -> Result<Id, NoValue> {
         if self.is_infinite(of) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         if let Some(value) = self.rational(of) {
             let folded = match function {
@@ -371,10 +371,10 @@ impl Tree {
                 Function::Cos | Function::Sec | Function::Cosh if value.is_zero() => Some(RBig::ONE),
                 Function::Ln if value.is_one() => Some(RBig::ZERO),
                 Function::Ln | Function::Cot | Function::Csc if value.is_zero() => {
-                    return Err(Bound::Undefined);
+                    return Err(NoValue::Undefined);
                 }
                 Function::Arcsin | Function::Arccos if *value > RBig::ONE || *value < -RBig::ONE => {
-                    return Err(Bound::Undefined);
+                    return Err(NoValue::Undefined);
                 }
                 _ => None,
             };
@@ -384,7 +384,7 @@ impl Tree {
         }
         // Of what is always real the real part is itself and the imaginary part is zero.
         let real = match self.node(of) {
-            Node::Pi | Node::E | Node::Fold(Fold::Max | Fold::Min, _) => true,
+            Node::Pi | Node::E | Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, _) => true,
             Node::Call(inner, _) => matches!(
                 inner,
                 Function::Abs
@@ -405,10 +405,10 @@ impl Tree {
         self.push(Node::Call(function, of))
     }
 
-    pub(crate) fn log(&mut self, base: Id, of: Id) -> Result<Id, Bound> {
+    pub(crate) fn log(&mut self, base: Id, of: Id) -> Result<Id, NoValue> {
         let bad = |value: &RBig| value.is_zero() || value.is_one();
         if self.rational(base).is_some_and(bad) || self.rational(of).is_some_and(RBig::is_zero) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         if self.rational(of).is_some_and(RBig::is_one) {
             return self.number(RBig::ZERO);
@@ -416,7 +416,7 @@ impl Tree {
         self.push(Node::Log { base, of })
     }
 
-    pub(crate) fn binomial(&mut self, n: Id, k: Id, work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn binomial(&mut self, n: Id, k: Id, work: &mut Work) -> Result<Id, NoValue> {
         if let (Some(n), Some(k)) = (self.rational(n), self.rational(k)) {
             let value = number::binomial(n, k, work)?;
             return self.number(value);
@@ -424,19 +424,21 @@ impl Tree {
         self.push(Node::Binomial(n, k))
     }
 
-    pub(crate) fn fold(&mut self, fold: Fold, of: &[Id], work: &mut Work) -> Result<Id, Bound> {
+    pub(crate) fn fold(&mut self, fold: NaryFunction, of: &[Id], work: &mut Work) -> Result<Id, NoValue> {
         let mut result: Option<RBig> = None;
         for id in of {
-            let Some(value) = self.rational(*id) else { return self.push(Node::Fold(fold, of.into())) };
+            let Some(value) = self.rational(*id) else {
+                return self.push(Node::NaryFunction(fold, of.into()));
+            };
             result = Some(match (result, fold) {
                 (None, _) => value.clone(),
-                (Some(known), Fold::Gcd) => number::gcd(&known, value, work)?,
-                (Some(known), Fold::Lcm) => number::lcm(&known, value, work)?,
-                (Some(known), Fold::Max) => known.max(value.clone()),
-                (Some(known), Fold::Min) => known.min(value.clone()),
+                (Some(known), NaryFunction::Gcd) => number::gcd(&known, value, work)?,
+                (Some(known), NaryFunction::Lcm) => number::lcm(&known, value, work)?,
+                (Some(known), NaryFunction::Max) => known.max(value.clone()),
+                (Some(known), NaryFunction::Min) => known.min(value.clone()),
             });
         }
-        let value = result.ok_or(Bound::Undefined)?;
+        let value = result.ok_or(NoValue::Undefined)?;
         self.number(value)
     }
 
@@ -468,8 +470,9 @@ impl Tree {
                 Node::Call(Function::Re | Function::Im | Function::Conj | Function::Arg, _) => {
                     occurs.parts = true;
                 }
-                Node::Call(Function::Abs, _) | Node::Fold(Fold::Max | Fold::Min, _) => occurs.kinks = true,
-                Node::Big { .. } => occurs.big = true,
+                Node::Call(Function::Abs, _)
+                | Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, _) => occurs.kinks = true,
+                Node::BigOperator { .. } => occurs.big = true,
                 Node::Root { index, of } if index % 2 == 0 => match self.rational(*of) {
                     Some(value) => occurs.imaginary |= value.sign() == Sign::Negative,
                     None => occurs.kinks = true,
@@ -498,7 +501,7 @@ impl Tree {
     }
 
     /// The difference of two expressions of this tree, as a new expression.
-    pub(crate) fn difference(&mut self, a: Expr, b: Expr, work: &mut Work) -> Result<Expr, Bound> {
+    pub(crate) fn difference(&mut self, a: Expr, b: Expr, work: &mut Work) -> Result<Expr, NoValue> {
         let minus = self.neg(b.root)?;
         let root = self.sum(&[a.root, minus], work)?;
         Ok(Expr { first: a.first.min(b.first), root })

@@ -11,7 +11,7 @@
 //!
 //! A [`Reference`] is read once and held against many responses. [`verify`] finds the answer of a response after its
 //! thinking, reads it into a typed value (an expression, a list, a set, an interval, a matrix, a relation, a text) and
-//! judges it; [`extract()`] finds it without a reference. A [`Verdict`] tells right from *read and wrong*, *not read*, *no answer* and *a bound was broken*.
+//! compares it; [`extract()`] finds it without a reference. A [`Verdict`] tells right from *read and wrong*, *not read*, *no answer* and *a bound was broken*.
 //!
 //! What counts as equal, cheapest proof first:
 //!
@@ -33,23 +33,23 @@ mod presets;
 pub mod mark;
 mod extract;
 mod options;
-mod bound;
+mod limits;
 mod text;
 mod lex;
 mod parse;
 mod value;
 mod word;
 mod unit;
-mod judge;
+mod equality;
 mod number;
 mod expr;
-mod field;
-mod real;
+mod identity_test;
+mod numeric;
 mod ball;
 
-pub use bound::Bound;
+pub use equality::ProofMethod;
 pub use extract::{Found, Rule};
-pub use judge::How;
+pub use limits::NoValue;
 pub use options::{AnswerIn, Options, Order, Percent, Think, Units};
 pub use presets::{Preset, PresetReference, PresetScore, PresetScores};
-pub use verify::{Judgement, Outcome, Reference, ReferenceError, Verdict, extract, kind_of, verify};
+pub use verify::{Comparison, Outcome, Reference, ReferenceError, Verdict, extract, kind_of, verify};

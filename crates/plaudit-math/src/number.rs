@@ -4,7 +4,7 @@ use dashu_int::ops::{BitTest, Gcd, SquareRoot, UnsignedAbs};
 use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
-use crate::bound::{Bound, MAX_BITS, MAX_FACTORIAL, Work};
+use crate::limits::{MAX_BITS, MAX_FACTORIAL, NoValue, Work};
 
 /// Limbs of a numerator or denominator, at least one.
 fn limbs(bits: usize) -> u64 {
@@ -19,9 +19,9 @@ fn den_limbs(x: &RBig) -> u64 {
     limbs(x.denominator().bit_len())
 }
 
-fn checked(x: RBig) -> Result<RBig, Bound> {
+fn checked(x: RBig) -> Result<RBig, NoValue> {
     if x.numerator().bit_len() > MAX_BITS || x.denominator().bit_len() > MAX_BITS {
-        return Err(Bound::TooLarge);
+        return Err(NoValue::TooLarge);
     }
     Ok(x)
 }
@@ -33,41 +33,41 @@ fn pair_cost(a: &RBig, b: &RBig) -> u64 {
     if den <= 2 { num } else { num * den }
 }
 
-pub(crate) fn add(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn add(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     work.spend(pair_cost(a, b))?;
     checked(a + b)
 }
 
-pub(crate) fn mul(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn mul(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if a.numerator().bit_len() + b.numerator().bit_len() > MAX_BITS
         || a.denominator().bit_len() + b.denominator().bit_len() > MAX_BITS
     {
-        return Err(Bound::TooLarge);
+        return Err(NoValue::TooLarge);
     }
     // Two long integers cost less than the square of their limbs; half of it is a fair price.
     work.spend(pair_cost(a, b) + num_limbs(a) * num_limbs(b) / 2)?;
     Ok(a * b)
 }
 
-pub(crate) fn div(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn div(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if b.is_zero() {
-        return Err(Bound::Undefined);
+        return Err(NoValue::Undefined);
     }
     let (above, below) = (a.numerator().bit_len(), a.denominator().bit_len());
     if above + b.denominator().bit_len() > MAX_BITS || below + b.numerator().bit_len() > MAX_BITS {
-        return Err(Bound::TooLarge);
+        return Err(NoValue::TooLarge);
     }
     work.spend(pair_cost(a, b) + num_limbs(a) * num_limbs(b) / 2)?;
     Ok(a / b)
 }
 
 /// `base` to an integer power.
-pub(crate) fn pow(base: &RBig, exponent: &IBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn pow(base: &RBig, exponent: &IBig, work: &mut Work) -> Result<RBig, NoValue> {
     if base.is_zero() {
         return match exponent.sign() {
             // Zero to the zero and to a negative power have no value that a marker would accept.
-            _ if exponent.is_zero() => Err(Bound::Undefined),
-            Sign::Negative => Err(Bound::Undefined),
+            _ if exponent.is_zero() => Err(NoValue::Undefined),
+            Sign::Negative => Err(NoValue::Undefined),
             Sign::Positive => Ok(RBig::ZERO),
         };
     }
@@ -77,16 +77,16 @@ pub(crate) fn pow(base: &RBig, exponent: &IBig, work: &mut Work) -> Result<RBig,
     if base.is_int() && base.numerator().clone().unsigned_abs().is_one() {
         return Ok(if exponent.bit(0) { base.clone() } else { RBig::ONE });
     }
-    let Ok(count) = u64::try_from(exponent.unsigned_abs()) else { return Err(Bound::TooLarge) };
+    let Ok(count) = u64::try_from(exponent.unsigned_abs()) else { return Err(NoValue::TooLarge) };
     let bits = base.numerator().bit_len().max(base.denominator().bit_len()) as u64;
     // The result has at least (bits - 1) * count bits.
     if (bits - 1).max(1).saturating_mul(count) > MAX_BITS as u64 {
-        return Err(Bound::TooLarge);
+        return Err(NoValue::TooLarge);
     }
     let result_limbs = limbs((bits * count) as usize);
     work.spend(result_limbs * result_limbs / 16 + result_limbs)?;
     // Powers of coprime numbers are coprime, so nothing is left to reduce.
-    let size = isize::try_from(count).map_err(|_| Bound::TooLarge)?;
+    let size = isize::try_from(count).map_err(|_| NoValue::TooLarge)?;
     checked(base.pow(if exponent.sign() == Sign::Negative { -size } else { size }))
 }
 
@@ -104,9 +104,9 @@ fn exact_root(n: &UBig, index: u32) -> Option<UBig> {
 
 /// The real root of a rational, if it is rational: the positive one, or the negative one of a negative number with an
 /// odd index.
-pub(crate) fn root(x: &RBig, index: u32, work: &mut Work) -> Result<Option<RBig>, Bound> {
+pub(crate) fn root(x: &RBig, index: u32, work: &mut Work) -> Result<Option<RBig>, NoValue> {
     if index == 0 {
-        return Err(Bound::Undefined);
+        return Err(NoValue::Undefined);
     }
     if x.sign() == Sign::Negative && index.is_multiple_of(2) {
         return Ok(None);
@@ -140,19 +140,19 @@ fn range_product(low: u64, high: u64) -> UBig {
     range_product(low, middle) * range_product(middle + 1, high)
 }
 
-pub(crate) fn factorial(x: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn factorial(x: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if !x.is_int() || x.sign() == Sign::Negative {
-        return Err(Bound::Undefined);
+        return Err(NoValue::Undefined);
     }
-    let n = small(x).filter(|n| *n <= MAX_FACTORIAL).ok_or(Bound::TooLarge)?;
+    let n = small(x).filter(|n| *n <= MAX_FACTORIAL).ok_or(NoValue::TooLarge)?;
     work.spend(u64::from(n) * 20)?;
     checked(RBig::from(range_product(2, u64::from(n))))
 }
 
 /// The number of subsets. For a negative or fractional upper argument the falling product.
-pub(crate) fn binomial(n: &RBig, k: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn binomial(n: &RBig, k: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if !k.is_int() {
-        return Err(Bound::Undefined);
+        return Err(NoValue::Undefined);
     }
     if k.sign() == Sign::Negative {
         return Ok(RBig::ZERO);
@@ -160,10 +160,10 @@ pub(crate) fn binomial(n: &RBig, k: &RBig, work: &mut Work) -> Result<RBig, Boun
     if n.is_int() && n.sign() == Sign::Positive && k > n {
         return Ok(RBig::ZERO);
     }
-    let k = small(k).filter(|k| *k <= MAX_FACTORIAL).ok_or(Bound::TooLarge)?;
+    let k = small(k).filter(|k| *k <= MAX_FACTORIAL).ok_or(NoValue::TooLarge)?;
     if let Some(n) = small(n) {
         if n > MAX_FACTORIAL {
-            return if k <= 64 { falling(&RBig::from(n), k, work) } else { Err(Bound::TooLarge) };
+            return if k <= 64 { falling(&RBig::from(n), k, work) } else { Err(NoValue::TooLarge) };
         }
         let k = k.min(n - k);
         work.spend(u64::from(k) * 40 + 1)?;
@@ -171,13 +171,13 @@ pub(crate) fn binomial(n: &RBig, k: &RBig, work: &mut Work) -> Result<RBig, Boun
         return checked(RBig::from(top / range_product(2, u64::from(k))));
     }
     if k > 64 {
-        return Err(Bound::TooLarge);
+        return Err(NoValue::TooLarge);
     }
     falling(n, k, work)
 }
 
 /// `n (n - 1) ... (n - k + 1) / k!`
-fn falling(n: &RBig, k: u32, work: &mut Work) -> Result<RBig, Bound> {
+fn falling(n: &RBig, k: u32, work: &mut Work) -> Result<RBig, NoValue> {
     let mut product = RBig::ONE;
     for step in 0..k {
         product = mul(&product, &add(n, &-RBig::from(step), work)?, work)?;
@@ -187,9 +187,9 @@ fn falling(n: &RBig, k: u32, work: &mut Work) -> Result<RBig, Bound> {
 }
 
 /// Greatest common divisor of two integers.
-pub(crate) fn gcd(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn gcd(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if !a.is_int() || !b.is_int() {
-        return Err(Bound::Undefined);
+        return Err(NoValue::Undefined);
     }
     work.spend(num_limbs(a) * num_limbs(b))?;
     if a.is_zero() && b.is_zero() {
@@ -199,7 +199,7 @@ pub(crate) fn gcd(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
 }
 
 /// Least common multiple of two integers.
-pub(crate) fn lcm(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn lcm(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, NoValue> {
     if a.is_zero() || b.is_zero() {
         return Ok(RBig::ZERO);
     }
@@ -210,7 +210,7 @@ pub(crate) fn lcm(a: &RBig, b: &RBig, work: &mut Work) -> Result<RBig, Bound> {
 }
 
 /// Ten to a power, as a factor for decimals.
-pub(crate) fn power_of_ten(exponent: i64, work: &mut Work) -> Result<RBig, Bound> {
+pub(crate) fn power_of_ten(exponent: i64, work: &mut Work) -> Result<RBig, NoValue> {
     pow(&RBig::from(10u8), &IBig::from(exponent), work)
 }
 
@@ -235,9 +235,9 @@ mod tests {
     fn powers_check_their_size_first() {
         let mut work = Work::new();
         assert_eq!(pow(&r(2, 3), &IBig::from(-3), &mut work), Ok(r(27, 8)));
-        assert_eq!(pow(&r(2, 1), &IBig::from(1_000_000_000i64), &mut work), Err(Bound::TooLarge));
+        assert_eq!(pow(&r(2, 1), &IBig::from(1_000_000_000i64), &mut work), Err(NoValue::TooLarge));
         assert_eq!(pow(&r(-1, 1), &IBig::from(1_000_000_001i64), &mut work), Ok(r(-1, 1)));
-        assert_eq!(pow(&r(0, 1), &IBig::from(-1), &mut work), Err(Bound::Undefined));
+        assert_eq!(pow(&r(0, 1), &IBig::from(-1), &mut work), Err(NoValue::Undefined));
     }
 
     #[test]
@@ -256,8 +256,8 @@ mod tests {
         assert_eq!(binomial(&r(5, 1), &r(10, 1), &mut work), Ok(RBig::ZERO));
         assert_eq!(binomial(&r(1, 2), &r(2, 1), &mut work), Ok(r(-1, 8)));
         assert_eq!(factorial(&r(5, 1), &mut work), Ok(r(120, 1)));
-        assert_eq!(factorial(&r(6000, 1), &mut work), Err(Bound::TooLarge));
-        assert_eq!(factorial(&r(-1, 1), &mut work), Err(Bound::Undefined));
+        assert_eq!(factorial(&r(6000, 1), &mut work), Err(NoValue::TooLarge));
+        assert_eq!(factorial(&r(-1, 1), &mut work), Err(NoValue::Undefined));
     }
 
     #[test]

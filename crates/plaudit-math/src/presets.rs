@@ -1,8 +1,8 @@
 //! Presets: the scorers of other trainers. Some are reproduced byte for byte, as they compare strings; of the others the
 //! place of the answer and the kinds of outcome are the same, and equality is that of this crate.
 
-use crate::bound::Bound;
 use crate::extract;
+use crate::limits::NoValue;
 use crate::options::{AnswerIn, Options, Percent, Think};
 use crate::verify::{Outcome, Reference, ReferenceError, verify, verify_found};
 
@@ -201,7 +201,7 @@ impl PresetReference {
         let reference = match &self.parsed {
             Some(Ok(reference)) => reference,
             Some(Err(ReferenceError::Unparsable(bound))) => {
-                return PresetScore { score: self.without_reference(), outcome: Outcome::Broken(*bound) };
+                return PresetScore { score: self.without_reference(), outcome: Outcome::Unusable(*bound) };
             }
             _ => return PresetScore { score: self.without_reference(), outcome: Outcome::NoAnswer },
         };
@@ -211,7 +211,7 @@ impl PresetReference {
             }
             Preset::VerlPrimeMath => match prime_answer(response) {
                 Some(answer) => {
-                    let outcome = reference.judge(&answer).outcome;
+                    let outcome = reference.compare(&answer).outcome;
                     return PresetScore { score: Some(f64::from(u8::from(outcome.is_right()))), outcome };
                 }
                 None => return PresetScore { score: Some(0.0), outcome: Outcome::NoAnswer },
@@ -664,7 +664,7 @@ fn prime_answer(response: &str) -> Option<String> {
         Ok(Some(found)) => {
             return found.text.contains(|c: char| c.is_numeric()).then(|| found.text.into_owned());
         }
-        Err(Bound::Empty | Bound::Unbalanced) | Ok(None) => {}
+        Err(NoValue::Empty | NoValue::Unbalanced) | Ok(None) => {}
         Err(_) => return None,
     }
     if let Some(at) = rest.rfind(". ") {

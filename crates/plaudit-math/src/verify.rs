@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use dashu_int::IBig;
 
-use crate::bound::{Bound, Work};
+use crate::equality::{Comparer, DOUBLE_DIGITS, ProofMethod};
 use crate::extract::{self, Found, Rule};
-use crate::field::Key;
-use crate::judge::{DOUBLE_DIGITS, How, Judge};
+use crate::identity_test::Key;
+use crate::limits::{NoValue, Work};
 use crate::options::{AnswerIn, Options};
 use crate::parse::parse;
 use crate::text::{plain, squeezed, to_latex};
@@ -41,7 +41,7 @@ pub enum ReferenceError {
     /// Nothing, or only spaces.
     Empty,
     /// It cannot be read, is undefined or breaks a bound.
-    Unparsable(Bound),
+    Unparsable(NoValue),
 }
 
 impl fmt::Display for ReferenceError {
@@ -68,7 +68,7 @@ pub enum Outcome {
     /// There is no answer.
     NoAnswer,
     /// The answer breaks a bound.
-    Broken(Bound),
+    Unusable(NoValue),
 }
 
 impl Outcome {
@@ -94,18 +94,18 @@ pub struct Verdict {
     /// What the answer was read as.
     pub kind: Option<&'static str>,
     /// How it was compared.
-    pub how: Option<How>,
+    pub how: Option<ProofMethod>,
 }
 
-/// The judgement on the text of one answer.
+/// What came of the text of one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judgement {
+pub struct Comparison {
     /// What became of the answer.
     pub outcome: Outcome,
     /// What it was read as. `None`: a bound was broken before it was read.
     pub kind: Option<&'static str>,
     /// How it was compared.
-    pub how: How,
+    pub how: ProofMethod,
 }
 
 impl Verdict {
@@ -162,7 +162,7 @@ impl Reference {
         }
         let key = Key::new(options.seed, &chosen);
         let unevaluated =
-            |bound| bound == Bound::Unsupported && is_unevaluated(&chosen) || is_statement(&chosen);
+            |bound| bound == NoValue::Unsupported && is_unevaluated(&chosen) || is_statement(&chosen);
         let as_text = || {
             let text = squeezed(&chosen);
             (Answer::plain(Value::Text(text.as_str().into()), true), Some(text))
@@ -191,23 +191,23 @@ impl Reference {
     }
 
     /// A reference must equal itself: an undefined value does not.
-    fn check(&self) -> Result<(), Bound> {
+    fn check(&self) -> Result<(), NoValue> {
         let mut work = Work::new();
-        let mut judge = Judge {
+        let mut comparer = Comparer {
             key: &self.key,
             options: &self.options,
             work: &mut work,
-            how: How::Text,
+            how: ProofMethod::Text,
             own: Some(&self.answer.tree),
         };
         let side = (&self.answer.tree, &self.answer.value);
-        match judge.equal(side, side) {
-            Ok(_) | Err(Bound::Undecided) => Ok(()),
+        match comparer.equal(side, side) {
+            Ok(_) | Err(NoValue::Undecided) => Ok(()),
             Err(bound) => Err(bound),
         }
     }
 
-    /// Judges a whole number of a few digits against a reference that is a number: most answers are.
+    /// Compares a whole number of a few digits against a reference that is a number: most answers are.
     fn whole_number(&self, answer: &str) -> Option<Outcome> {
         let digits = answer.strip_prefix('-').map_or(answer, |digits| digits);
         if digits.is_empty() || digits.len() > 18 || !digits.bytes().all(|c| c.is_ascii_digit()) {
@@ -243,20 +243,20 @@ impl Reference {
         &self.options
     }
 
-    /// Judges the text of an answer, without looking for it.
-    pub fn judge(&self, answer: &str) -> Judgement {
-        let said = |outcome, kind, how| Judgement { outcome, kind, how };
+    /// Compares the text of an answer, without looking for it.
+    pub fn compare(&self, answer: &str) -> Comparison {
+        let said = |outcome, kind, how| Comparison { outcome, kind, how };
         let trimmed = answer.trim();
         // The same text is the same value, as the reference has one.
         if trimmed == self.text || trimmed == self.whole {
-            return said(Outcome::Right, Some(self.kind()), How::Text);
+            return said(Outcome::Right, Some(self.kind()), ProofMethod::Text);
         }
         if let Some(own) = &self.unevaluated {
             let outcome = if squeezed(trimmed) == *own { Outcome::Right } else { Outcome::Wrong };
-            return said(outcome, Some("text"), How::Text);
+            return said(outcome, Some("text"), ProofMethod::Text);
         }
         if let Some(outcome) = self.whole_number(trimmed) {
-            return said(outcome, Some("expression"), How::Exact);
+            return said(outcome, Some("expression"), ProofMethod::Exact);
         }
         let valued = choice_and_value(trimmed);
         if let Some(own) = self.letter
@@ -265,51 +265,51 @@ impl Reference {
         {
             // A letter and a value must both be right.
             return match valued.filter(|_| self.valued && own == letter) {
-                Some((_, value)) => self.judge(value),
+                Some((_, value)) => self.compare(value),
                 None => {
                     let outcome = if own == letter { Outcome::Right } else { Outcome::Wrong };
-                    said(outcome, Some("text"), How::Text)
+                    said(outcome, Some("text"), ProofMethod::Text)
                 }
             };
         }
         if let (None, Some((_, value))) = (self.letter, valued) {
-            return self.judge(value);
+            return self.compare(value);
         }
         let mut work = Work::new();
         let parsed = match parse(trimmed, &mut work) {
             Ok(parsed) => parsed,
-            Err(bound) => return said(Outcome::Broken(bound), None, How::Text),
+            Err(bound) => return said(Outcome::Unusable(bound), None, ProofMethod::Text),
         };
         let kind = Some(parsed.value.kind());
         let texts = matches!(self.answer.value, Value::Text(_)) || matches!(parsed.value, Value::Text(_));
         if texts && plain(trimmed) == self.plain {
-            return said(Outcome::Right, kind, How::Text);
+            return said(Outcome::Right, kind, ProofMethod::Text);
         }
-        let mut judge = Judge {
+        let mut comparer = Comparer {
             key: &self.key,
             options: &self.options,
             work: &mut work,
-            how: How::Text,
+            how: ProofMethod::Text,
             own: Some(&self.answer.tree),
         };
         let own = (&self.answer.tree, &self.answer.value);
-        let outcome = match judge.equal(own, (&parsed.tree, &parsed.value)) {
+        let outcome = match comparer.equal(own, (&parsed.tree, &parsed.value)) {
             Ok(true) => Outcome::Right,
             Ok(false) => Outcome::Wrong,
             // A reference with a sum sign is compared by its parts; an answer without one differs.
-            Err(Bound::Unsupported) if self.answer.big && !parsed.big => Outcome::Wrong,
-            Err(bound) => Outcome::Broken(bound),
+            Err(NoValue::Unsupported) if self.answer.big && !parsed.big => Outcome::Wrong,
+            Err(bound) => Outcome::Unusable(bound),
         };
-        let outcome = if outcome == Outcome::Wrong && judge.is_either(&self.answer, &parsed) {
+        let outcome = if outcome == Outcome::Wrong && comparer.is_either(&self.answer, &parsed) {
             Outcome::Right
         } else {
             outcome
         };
         let prose = matches!(parsed.value, Value::Text(_)) && !matches!(self.answer.value, Value::Text(_));
         if outcome == Outcome::Wrong && prose || outcome != Outcome::Right && !parsed.parsed {
-            return said(Outcome::NotParsed, kind, How::Text);
+            return said(Outcome::NotParsed, kind, ProofMethod::Text);
         }
-        said(outcome, kind, judge.how)
+        said(outcome, kind, comparer.how)
     }
 }
 
@@ -376,13 +376,13 @@ pub fn verify(response: &str, reference: &Reference) -> Verdict {
     // All of the reference as it is, with nothing else behind what announces it.
     if matches!(options.answer, AnswerIn::Auto | AnswerIn::Phrase)
         && !matches!(verdict.rule, Some(Rule::Box | Rule::AnswerTag | Rule::Hash))
-        && !matches!(verdict.outcome, Outcome::Right | Outcome::Broken(Bound::UnclosedThink))
+        && !matches!(verdict.outcome, Outcome::Right | Outcome::Unusable(NoValue::UnclosedThink))
         && extract::announces(response, &reference.whole)
     {
         return Verdict {
             outcome: Outcome::Right,
             rule: Some(Rule::Phrase),
-            how: Some(How::Text),
+            how: Some(ProofMethod::Text),
             ..verdict
         };
     }
@@ -402,13 +402,13 @@ pub fn verify(response: &str, reference: &Reference) -> Verdict {
 ///
 /// let found = extract("First 3. So the answer is $\\frac{1}{2}$.", &Options::default())?.expect("an answer");
 /// assert_eq!((&*found.text, found.rule), ("\\frac{1}{2}", Rule::Phrase));
-/// # Ok::<(), plaudit_math::Bound>(())
+/// # Ok::<(), plaudit_math::NoValue>(())
 /// ```
 ///
 /// # Errors
 ///
 /// The bound that the place of the answer breaks: a box that is empty or never closed, thinking that never ends.
-pub fn extract<'t>(response: &'t str, options: &Options) -> Result<Option<Found<'t>>, Bound> {
+pub fn extract<'t>(response: &'t str, options: &Options) -> Result<Option<Found<'t>>, NoValue> {
     let found = extract::extract(response, options.answer, options.think)?;
     let is_prose = |found: &Found<'_>| {
         found.rule == Rule::Whole && !parse(found.text.trim(), &mut Work::new()).is_ok_and(|read| read.parsed)
@@ -424,18 +424,18 @@ pub fn extract<'t>(response: &'t str, options: &Options) -> Result<Option<Found<
 /// # Errors
 ///
 /// The bound that it breaks.
-pub fn kind_of(answer: &str) -> Result<&'static str, Bound> {
+pub fn kind_of(answer: &str) -> Result<&'static str, NoValue> {
     parse(answer.trim(), &mut Work::new()).map(|read| read.value.kind())
 }
 
-/// Judges an answer that was looked for.
-pub(crate) fn verify_found(found: Result<Option<Found<'_>>, Bound>, reference: &Reference) -> Verdict {
+/// Compares an answer that was looked for.
+pub(crate) fn verify_found(found: Result<Option<Found<'_>>, NoValue>, reference: &Reference) -> Verdict {
     let found = match found {
         Ok(Some(found)) => found,
         Ok(None) => return Verdict::without_answer(Outcome::NoAnswer),
-        Err(bound) => return Verdict::without_answer(Outcome::Broken(bound)),
+        Err(bound) => return Verdict::without_answer(Outcome::Unusable(bound)),
     };
-    let Judgement { outcome, kind, how } = reference.judge(&found.text);
+    let Comparison { outcome, kind, how } = reference.compare(&found.text);
     let Found { rule, text, span } = found;
     let cut = text.char_indices().nth(QUOTED).map_or(text.len(), |(at, _)| at);
     let quoted = &text[..cut];

@@ -218,13 +218,19 @@ pub(crate) fn math_explain(
         Outcome::Right => ("equal", None),
         Outcome::Wrong => ("different", None),
         Outcome::NotParsed => ("not_parsed", None),
-        Outcome::Broken(bound) => (bound.code(), Some(bound.cause())),
+        Outcome::Unusable(bound) => (bound.code(), Some(bound.cause())),
         _ => ("no_answer", None),
     };
     let Verdict { answer: said, normal, kind, rule, span, how, .. } = verdict;
     let place = span.map(|span| in_characters(answer.as_deref().unwrap_or(""), span));
-    let answer =
-        (said, normal, kind, rule.map(plaudit_math::Rule::name), place, how.map(plaudit_math::How::name));
+    let answer = (
+        said,
+        normal,
+        kind,
+        rule.map(plaudit_math::Rule::name),
+        place,
+        how.map(plaudit_math::ProofMethod::name),
+    );
     Ok(Some((why, read, answer)))
 }
 
@@ -240,7 +246,7 @@ pub(crate) fn math_extract(
     Ok(py.detach(|| match extract(&text, &options) {
         Ok(Some(found)) => {
             let kind = kind_of(&found.text);
-            let why = kind.err().map(plaudit_math::Bound::code);
+            let why = kind.err().map(plaudit_math::NoValue::code);
             let place = in_characters(&text, found.span);
             (why, Some((found.text.trim().to_owned(), kind.ok(), found.rule.name(), place)))
         }

@@ -41,17 +41,17 @@ impl Rng {
 
 /// Who answers.
 #[derive(Clone, Copy)]
-struct Judge {
+struct Comparer {
     temperature: f64,
     position: f64,
 }
 
 const TIE: f64 = 0.25;
-const STRONG: Judge = Judge { temperature: 0.25, position: 0.5 };
-const AVERAGE: Judge = Judge { temperature: 0.5, position: 0.5 };
-const WEAK: Judge = Judge { temperature: 1.0, position: 0.5 };
+const STRONG: Comparer = Comparer { temperature: 0.25, position: 0.5 };
+const AVERAGE: Comparer = Comparer { temperature: 0.5, position: 0.5 };
+const WEAK: Comparer = Comparer { temperature: 1.0, position: 0.5 };
 
-impl Judge {
+impl Comparer {
     fn answer(
         &self,
         call: &[usize],
@@ -116,7 +116,7 @@ struct Scored {
     waves: usize,
 }
 
-fn score(plan: &Plan, judge: Judge, n: usize, spread: f64, seed: u64) -> Scored {
+fn score(plan: &Plan, judge: Comparer, n: usize, spread: f64, seed: u64) -> Scored {
     let mut rng = Rng(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
     let qualities: Vec<f64> = (0..n).map(|_| spread * rng.normal()).collect();
     let mut observed = Evidence::default();
@@ -205,7 +205,7 @@ fn summary(groups: &[Scored]) -> Summary {
     }
 }
 
-fn simulate(plan: &Plan, judge: Judge, n: usize, spread: f64, groups: u64) -> Vec<Scored> {
+fn simulate(plan: &Plan, judge: Comparer, n: usize, spread: f64, groups: u64) -> Vec<Scored> {
     (0..groups).map(|seed| score(plan, judge, n, spread, seed)).collect()
 }
 
@@ -298,7 +298,7 @@ fn parity(groups: u64) {
 fn position(groups: u64) {
     println!("\nwhat a bias of 1.0 towards the first slot costs against none: n = 16, strong judge");
     let r = |plan: &Plan, position: f64| {
-        summary(&simulate(plan, Judge { position, ..STRONG }, 16, 1.0, groups)).r
+        summary(&simulate(plan, Comparer { position, ..STRONG }, 16, 1.0, groups)).r
     };
     for (name, design, budget) in [
         ("round robin", Design::RoundRobin, 120),

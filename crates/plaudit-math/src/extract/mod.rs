@@ -16,8 +16,8 @@ use memchr::memrchr_iter;
 use self::formula::{
     around, is_money, last, last_math, last_math_in, last_number, leading_math, prose_words, whole,
 };
-use crate::bound::Bound;
 use crate::lex::closing_brace;
+use crate::limits::NoValue;
 use crate::mark::{Announces, HASH, Mark, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
 use crate::word::name_what_is_counted;
@@ -90,21 +90,21 @@ impl<'t> Found<'t> {
 }
 
 /// Where the answer part of a response begins: after the thinking.
-fn after_thinking(text: &str) -> Result<usize, Bound> {
+fn after_thinking(text: &str) -> Result<usize, NoValue> {
     let bytes = text.as_bytes();
     for at in memrchr_iter(b'<', bytes) {
         if bytes[at..].starts_with(b"</think>") {
             return Ok(at + "</think>".len());
         }
         if bytes[at..].starts_with(b"<think>") {
-            return Err(Bound::UnclosedThink);
+            return Err(NoValue::UnclosedThink);
         }
     }
     Ok(0)
 }
 
 /// Finds the answer of a response. `None`: there is none.
-pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Option<Found<'_>>, Bound> {
+pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Option<Found<'_>>, NoValue> {
     let start = if think == Think::Cut { after_thinking(text)? } else { 0 };
     match answer {
         AnswerIn::Box => last_box(text, start),
@@ -124,7 +124,7 @@ pub(crate) fn extract(text: &str, answer: AnswerIn, think: Think) -> Result<Opti
             if let Err(bound) = boxed {
                 // A box that holds the blank of the task leaves the answer to another mark.
                 let other =
-                    if bound == Bound::Empty { marked().or_else(|| phrase(text, start)) } else { None };
+                    if bound == NoValue::Empty { marked().or_else(|| phrase(text, start)) } else { None };
                 return other.map(Some).ok_or(bound);
             }
             if let Some(found) = marked() {
@@ -148,7 +148,7 @@ pub(crate) fn fallback(text: &str, think: Think) -> Option<Found<'_>> {
 }
 
 /// The last box, or else the last formula with delimiters.
-pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, Bound> {
+pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, NoValue> {
     Ok(match last_box(text, 0)? {
         Some(found) => Some(found),
         None => last_math(text, 0),
@@ -156,7 +156,7 @@ pub(crate) fn box_or_math(text: &str) -> Result<Option<Found<'_>>, Bound> {
 }
 
 /// The answer of a reference, which is a bare answer, a formula, a sentence or a worked solution.
-pub(crate) fn reference(text: &str) -> Result<(Found<'_>, bool), Bound> {
+pub(crate) fn reference(text: &str) -> Result<(Found<'_>, bool), NoValue> {
     if let Some(found) = last_box(text, 0)? {
         return Ok((found, true));
     }
@@ -265,16 +265,16 @@ fn box_before(text: &str, start: usize, before: usize) -> Option<BoxAt> {
     None
 }
 
-fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
+fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, NoValue> {
     let Some(mut last) = box_before(text, start, text.len()) else { return Ok(None) };
-    let Some(mut content) = last.content.clone() else { return Err(Bound::Unbalanced) };
+    let Some(mut content) = last.content.clone() else { return Err(NoValue::Unbalanced) };
     // An empty box may quote the task. The last one that is filled counts.
     let mut boxes = 1;
     while is_blank(&text[content.clone()]) {
-        let Some(previous) = box_before(text, start, last.start) else { return Err(Bound::Empty) };
+        let Some(previous) = box_before(text, start, last.start) else { return Err(NoValue::Empty) };
         boxes += 1;
         if boxes > MAX_BOXES {
-            return Err(Bound::Empty);
+            return Err(NoValue::Empty);
         }
         if let Some(filled) = previous.content.clone() {
             content = filled;
@@ -904,7 +904,7 @@ mod tests {
     fn nothing_is_found_where_nothing_is() {
         assert_eq!(found(""), None);
         assert_eq!(found("I considered 4 cases but I cannot conclude."), None);
-        assert!(matches!(extract("<think>4", AnswerIn::Auto, Think::Cut), Err(Bound::UnclosedThink)));
-        assert!(matches!(extract("\\boxed{4", AnswerIn::Auto, Think::Cut), Err(Bound::Unbalanced)));
+        assert!(matches!(extract("<think>4", AnswerIn::Auto, Think::Cut), Err(NoValue::UnclosedThink)));
+        assert!(matches!(extract("\\boxed{4", AnswerIn::Auto, Think::Cut), Err(NoValue::Unbalanced)));
     }
 }

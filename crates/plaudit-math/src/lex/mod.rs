@@ -8,7 +8,7 @@ use dashu_ratio::RBig;
 
 pub(crate) use self::token::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens};
 use self::words::{command_kind, is_product, named_function, plain_word};
-use crate::bound::{Bound, MAX_DIGITS, MAX_TOKENS, Work};
+use crate::limits::{MAX_DIGITS, MAX_TOKENS, NoValue, Work};
 use crate::number;
 use crate::unit;
 
@@ -45,7 +45,7 @@ struct Lexer<'t, 'w> {
 }
 
 /// Splits a text into tokens.
-pub(crate) fn lex(text: &str, work: &mut Work) -> Result<Tokens, Bound> {
+pub(crate) fn lex(text: &str, work: &mut Work) -> Result<Tokens, NoValue> {
     let bytes = text.as_bytes();
     let spaced_comma = memchr::memchr_iter(b',', bytes).any(|at| bytes.get(at + 1) == Some(&b' '));
     let out = Tokens { list: Vec::with_capacity(32), pair: Vec::with_capacity(32), literals: Vec::new() };
@@ -62,7 +62,7 @@ pub(crate) fn lex(text: &str, work: &mut Work) -> Result<Tokens, Bound> {
     };
     lexer.span(0, text.len(), 0)?;
     if !lexer.open.is_empty() {
-        return Err(Bound::Unbalanced);
+        return Err(NoValue::Unbalanced);
     }
     Ok(lexer.out)
 }
@@ -72,9 +72,9 @@ impl Lexer<'_, '_> {
         if i < end { self.bytes[i] } else { 0 }
     }
 
-    fn push(&mut self, kind: Kind, start: usize, end: usize) -> Result<(), Bound> {
+    fn push(&mut self, kind: Kind, start: usize, end: usize) -> Result<(), NoValue> {
         if self.out.list.len() >= MAX_TOKENS {
-            return Err(Bound::TooLarge);
+            return Err(NoValue::TooLarge);
         }
         let index = self.out.list.len() as u32;
         let mut partner = NONE;
@@ -95,7 +95,7 @@ impl Lexer<'_, '_> {
                     }
                     // A closing brace too many at the end of a box is a slip of the pen.
                     _ if bracket == Bracket::Group => return Ok(()),
-                    _ => return Err(Bound::Unbalanced),
+                    _ => return Err(NoValue::Unbalanced),
                 }
             }
             _ => {}
@@ -107,7 +107,7 @@ impl Lexer<'_, '_> {
     }
 
     /// Lexes one part of the text. `level` is above zero inside of a text command.
-    fn span(&mut self, start: usize, end: usize, level: u32) -> Result<(), Bound> {
+    fn span(&mut self, start: usize, end: usize, level: u32) -> Result<(), NoValue> {
         let mut i = start;
         while i < end {
             let c = self.bytes[i];
@@ -178,7 +178,7 @@ impl Lexer<'_, '_> {
         Ok(())
     }
 
-    fn single(&mut self, kind: Kind, start: usize, len: usize) -> Result<usize, Bound> {
+    fn single(&mut self, kind: Kind, start: usize, len: usize) -> Result<usize, NoValue> {
         self.push(kind, start, start + len)?;
         Ok(start + len)
     }
@@ -196,7 +196,7 @@ impl Lexer<'_, '_> {
     }
 
     /// Characters beyond ASCII: currency signs, and words of other scripts.
-    fn foreign(&mut self, start: usize, end: usize) -> Result<usize, Bound> {
+    fn foreign(&mut self, start: usize, end: usize) -> Result<usize, NoValue> {
         let rest = &self.text[start..end];
         let first = rest.chars().next().map_or(1, char::len_utf8);
         if rest.starts_with(['€', '£', '¥', '₹']) {
@@ -228,7 +228,7 @@ impl Lexer<'_, '_> {
         rest.is_empty() || rest.starts_with([',', ';', '.', '/', ')', ']']) || rest.starts_with("\\text")
     }
 
-    fn word(&mut self, start: usize, end: usize) -> Result<usize, Bound> {
+    fn word(&mut self, start: usize, end: usize) -> Result<usize, NoValue> {
         let mut stop = start;
         while self.at(stop, end).is_ascii_alphabetic() {
             stop += 1;
@@ -280,7 +280,7 @@ impl Lexer<'_, '_> {
         Ok(stop)
     }
 
-    fn command(&mut self, start: usize, end: usize, level: u32) -> Result<usize, Bound> {
+    fn command(&mut self, start: usize, end: usize, level: u32) -> Result<usize, NoValue> {
         let mut stop = start + 1;
         while self.at(stop, end).is_ascii_alphabetic() {
             stop += 1;
@@ -290,7 +290,7 @@ impl Lexer<'_, '_> {
             return self.symbol(start, end);
         }
         if FORBIDDEN.contains(&name) {
-            return Err(Bound::Unsupported);
+            return Err(NoValue::Unsupported);
         }
         match name {
             "left" | "right" | "mleft" | "mright" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl" | "biggr"
@@ -377,7 +377,7 @@ impl Lexer<'_, '_> {
     }
 
     /// A backslash and a character that is no letter.
-    fn symbol(&mut self, start: usize, end: usize) -> Result<usize, Bound> {
+    fn symbol(&mut self, start: usize, end: usize) -> Result<usize, NoValue> {
         let c = self.at(start + 1, end);
         let kind = match c {
             b'{' => Kind::Open(Bracket::Set),
@@ -411,7 +411,7 @@ impl Lexer<'_, '_> {
     }
 
     /// The span of a braced argument, or of the next character, and where it ends.
-    fn argument(&self, from: usize, end: usize) -> Result<((usize, usize), usize), Bound> {
+    fn argument(&self, from: usize, end: usize) -> Result<((usize, usize), usize), NoValue> {
         let mut i = from;
         while self.at(i, end) == b' ' {
             i += 1;
@@ -420,11 +420,11 @@ impl Lexer<'_, '_> {
             let len = self.text[i..end].chars().next().map_or(0, char::len_utf8);
             return Ok(((i, i + len), i + len));
         }
-        let close = closing_brace(self.bytes, i, end).ok_or(Bound::Unbalanced)?;
+        let close = closing_brace(self.bytes, i, end).ok_or(NoValue::Unbalanced)?;
         Ok(((i + 1, close), close + 1))
     }
 
-    fn text_command(&mut self, content: (usize, usize), level: u32) -> Result<(), Bound> {
+    fn text_command(&mut self, content: (usize, usize), level: u32) -> Result<(), NoValue> {
         let inner = &self.text[content.0..content.1];
         let trimmed = inner.trim();
         self.spaced |= inner.starts_with(' ');
@@ -463,7 +463,7 @@ impl Lexer<'_, '_> {
         upright: bool,
         blackboard: bool,
         level: u32,
-    ) -> Result<(), Bound> {
+    ) -> Result<(), NoValue> {
         let inner = &self.text[content.0..content.1];
         let trimmed = inner.trim().trim_start_matches("\\ ").trim_start_matches('~');
         let offset = content.0 + inner.find(trimmed).map_or(0, |at| at);
@@ -487,13 +487,13 @@ impl Lexer<'_, '_> {
             return self.push(Kind::Upright, start, end);
         }
         if level > 8 {
-            return Err(Bound::Depth);
+            return Err(NoValue::Depth);
         }
         self.span(content.0, content.1, level + 1)
     }
 
     /// A number with its groups of thousands, its decimals, the part that repeats and its exponent.
-    fn number(&mut self, start: usize, end: usize) -> Result<usize, Bound> {
+    fn number(&mut self, start: usize, end: usize) -> Result<usize, NoValue> {
         let mut digits = String::new();
         let mut i = start;
         while self.at(i, end).is_ascii_digit() {
@@ -528,7 +528,7 @@ impl Lexer<'_, '_> {
             }
         }
         if digits.len() + repeat.len() > MAX_DIGITS {
-            return Err(Bound::TooLarge);
+            return Err(NoValue::TooLarge);
         }
         self.work.spend((digits.len() as u64 / 16).pow(2) / 64 + 1)?;
         let significant = digits.trim_start_matches('0').len() as u32;
@@ -748,15 +748,15 @@ mod tests {
     fn brackets_pair_across_kinds() {
         let tokens = lex("]0,1]", &mut Work::new()).unwrap();
         assert_eq!(tokens.pair[0], 4);
-        assert!(matches!(lex("\\frac{1}{2", &mut Work::new()), Err(Bound::Unbalanced)));
+        assert!(matches!(lex("\\frac{1}{2", &mut Work::new()), Err(NoValue::Unbalanced)));
         assert!(lex("\\frac{1}{2}}", &mut Work::new()).is_ok());
     }
 
     #[test]
     fn bounds_are_checked() {
-        assert!(matches!(lex(&"1".repeat(20_001), &mut Work::new()), Err(Bound::TooLarge)));
-        assert!(matches!(lex(&"x+".repeat(9_000), &mut Work::new()), Err(Bound::TooLarge)));
-        assert!(matches!(lex("\\input{a}", &mut Work::new()), Err(Bound::Unsupported)));
+        assert!(matches!(lex(&"1".repeat(20_001), &mut Work::new()), Err(NoValue::TooLarge)));
+        assert!(matches!(lex(&"x+".repeat(9_000), &mut Work::new()), Err(NoValue::TooLarge)));
+        assert!(matches!(lex("\\input{a}", &mut Work::new()), Err(NoValue::Unsupported)));
     }
 
     #[test]

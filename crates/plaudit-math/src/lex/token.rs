@@ -2,7 +2,7 @@
 
 use dashu_ratio::RBig;
 
-use crate::expr::{Big, Fold, Function, Hyperbolic};
+use crate::expr::{BigOperator, Function, Hyperbolic, NaryFunction};
 
 /// A pair of delimiters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(crate) enum Kind {
     Log,
     Lg,
     Det,
-    Fold(Fold),
+    NaryFunction(NaryFunction),
     /// `\overline` and other marks on a letter.
     Accent,
     /// `\angle` and other signs before a name.
@@ -93,7 +93,7 @@ pub(crate) enum Kind {
     Infinity,
     EmptySet,
     Reals,
-    Big(Big),
+    BigOperator(BigOperator),
     Begin,
     End,
     Ampersand,

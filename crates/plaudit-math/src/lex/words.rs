@@ -1,7 +1,7 @@
 //! The words of mathematics: which commands and plain words are functions, signs and letters.
 
 use super::{Bracket, Kind, Rel};
-use crate::expr::{Big, Fold, Function, Hyperbolic};
+use crate::expr::{BigOperator, Function, Hyperbolic, NaryFunction};
 
 /// Whether a run of letters is a product of letters, as `abc` and `ABCD`, and not a word. In `prose`, alone or after a
 /// word, short words are words.
@@ -65,10 +65,10 @@ pub(super) fn named_function(word: &str) -> Option<Kind> {
         "lg" => Kind::Lg,
         "exp" => Kind::Exp,
         "det" => Kind::Det,
-        "gcd" => Kind::Fold(Fold::Gcd),
-        "lcm" => Kind::Fold(Fold::Lcm),
-        "max" => Kind::Fold(Fold::Max),
-        "min" => Kind::Fold(Fold::Min),
+        "gcd" => Kind::NaryFunction(NaryFunction::Gcd),
+        "lcm" => Kind::NaryFunction(NaryFunction::Lcm),
+        "max" => Kind::NaryFunction(NaryFunction::Max),
+        "min" => Kind::NaryFunction(NaryFunction::Min),
         _ => return None,
     })
 }
@@ -145,8 +145,8 @@ pub(super) fn command_kind(name: &str) -> Option<Kind> {
         "emptyset" | "varnothing" => Kind::EmptySet,
         "pi" => Kind::Pi,
         "R" | "Reals" => Kind::Reals,
-        "sum" => Kind::Big(Big::Sum),
-        "prod" => Kind::Big(Big::Product),
+        "sum" => Kind::BigOperator(BigOperator::Sum),
+        "prod" => Kind::BigOperator(BigOperator::Product),
         "int" | "iint" | "oint" | "lim" | "limsup" | "liminf" | "partial" | "nabla" | "sup" | "inf" => {
             Kind::Unevaluated
         }

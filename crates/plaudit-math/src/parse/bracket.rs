@@ -1,9 +1,9 @@
 //! Brackets: groups, tuples, intervals, sets, absolute values and matrices.
 
 use super::{Fail, Parsed, Parser, list};
-use crate::bound::{Bound, MAX_CELLS};
 use crate::expr::{Function, Id};
 use crate::lex::{Bracket, Kind, NONE, Rel};
+use crate::limits::{MAX_CELLS, NoValue};
 use crate::value::{Interval, Value};
 
 impl Parser<'_, '_> {
@@ -295,7 +295,7 @@ impl Parser<'_, '_> {
             close += 1;
         }
         if close >= self.end {
-            return Err(Fail::Bound(Bound::Unbalanced));
+            return Err(Fail::NoValue(NoValue::Unbalanced));
         }
         self.enter()?;
         let end = self.end;
@@ -308,7 +308,7 @@ impl Parser<'_, '_> {
         let mut in_row = 0;
         while self.pos < close {
             if cells.len() >= MAX_CELLS {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
             let stop = self.cell_end(close);
             self.end = stop;
@@ -389,7 +389,7 @@ impl Parser<'_, '_> {
 
     pub(super) fn determinant(&mut self, columns: usize, cells: &[Value]) -> Parsed<Value> {
         if columns == 0 || columns * columns != cells.len() || columns > 4 {
-            return Err(Fail::Bound(Bound::Unsupported));
+            return Err(Fail::NoValue(NoValue::Unsupported));
         }
         let ids = cells.iter().map(|cell| self.id(cell)).collect::<Parsed<Vec<Id>>>()?;
         let all: Vec<usize> = (0..columns).collect();

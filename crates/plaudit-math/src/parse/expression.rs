@@ -4,9 +4,9 @@ use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
 use super::{Fail, Parsed, Parser, attach};
-use crate::bound::{Bound, MAX_CELLS};
 use crate::expr::{Expr, Function, Hyperbolic, Id, Node, integer};
 use crate::lex::{Bracket, Kind, Rel};
+use crate::limits::{MAX_CELLS, NoValue};
 use crate::number;
 use crate::unit;
 use crate::value::{Decimal, Interval, Quantity, Value};
@@ -63,7 +63,7 @@ impl Parser<'_, '_> {
                 return Err(Fail::Unparsable);
             };
             if other != columns || cells.len() != total.len() {
-                return Err(Fail::Bound(Bound::Undefined));
+                return Err(Fail::NoValue(NoValue::Undefined));
             }
             for (cell, term) in total.iter_mut().zip(&cells) {
                 let (a, b) = (self.id(cell)?, self.id(term)?);
@@ -166,7 +166,7 @@ impl Parser<'_, '_> {
         let (x, y) = (ids(x)?, ids(y)?);
         match sign {
             "\\cdot" | "\\bullet" => {
-                let terms: Result<Vec<Id>, Bound> =
+                let terms: Result<Vec<Id>, NoValue> =
                     x.iter().zip(&y).map(|(a, b)| self.tree.product(&[*a, *b], self.work)).collect();
                 let root = self.tree.sum(&terms?, self.work)?;
                 Ok(Some(self.quantity(root)))
@@ -192,11 +192,11 @@ impl Parser<'_, '_> {
     fn matrix_product(&mut self, left: &Value, columns: usize, right: &[Value]) -> Parsed<Value> {
         let Value::Matrix { columns: inner, cells } = left else { return Err(Fail::Unparsable) };
         if columns == 0 || *inner == 0 || right.len() != inner * columns {
-            return Err(Fail::Bound(Bound::Undefined));
+            return Err(Fail::NoValue(NoValue::Undefined));
         }
         let rows = cells.len() / inner;
         if rows * columns * inner > MAX_CELLS {
-            return Err(Fail::Bound(Bound::TooLarge));
+            return Err(Fail::NoValue(NoValue::TooLarge));
         }
         let mut product = Vec::with_capacity(rows * columns);
         for row in 0..rows {
@@ -240,13 +240,13 @@ impl Parser<'_, '_> {
             | Kind::Exp
             | Kind::Log
             | Kind::Lg
-            | Kind::Fold(_)
+            | Kind::NaryFunction(_)
             | Kind::Accent
             | Kind::Sign
             | Kind::Pi
             | Kind::Begin
             | Kind::Det
-            | Kind::Big(_)
+            | Kind::BigOperator(_)
             | Kind::Unevaluated => true,
             Kind::Open(Bracket::Round) => {
                 self.kind(self.pos + 1) != Some(Kind::Mod) && self.remark(self.pos).is_none()
@@ -443,7 +443,7 @@ impl Parser<'_, '_> {
                 Ok(self.quantity(root))
             }
             Kind::Function(_) | Kind::Hyperbolic(_) | Kind::Exp | Kind::Log | Kind::Lg => self.function(kind),
-            Kind::Fold(fold) => {
+            Kind::NaryFunction(fold) => {
                 self.pos += 1;
                 let Some(Kind::Open(Bracket::Round | Bracket::Set)) = self.peek() else {
                     return Err(Fail::Unparsable);
@@ -488,13 +488,13 @@ impl Parser<'_, '_> {
                     _ => Err(Fail::Unparsable),
                 }
             }
-            Kind::Big(_) => self.big_operator(),
+            Kind::BigOperator(_) => self.big_operator(),
             Kind::Currency => {
                 self.pos += 1;
                 let value = self.power()?;
                 Ok(attach(value, "currency".to_owned()))
             }
-            Kind::Unevaluated => Err(Fail::Bound(Bound::Unsupported)),
+            Kind::Unevaluated => Err(Fail::NoValue(NoValue::Unsupported)),
             _ => Err(Fail::Unparsable),
         }
     }
@@ -765,19 +765,19 @@ impl Parser<'_, '_> {
 
     /// `\sum_{k=a}^{b} body`, kept as its parts.
     pub(super) fn big_operator(&mut self) -> Parsed<Value> {
-        let Some(Kind::Big(op)) = self.peek() else { return Err(Fail::Unparsable) };
+        let Some(Kind::BigOperator(op)) = self.peek() else { return Err(Fail::Unparsable) };
         self.enter()?;
         self.pos += 1;
         let first_high = if self.eat(Kind::Caret) { Some(self.script()?) } else { None };
         if !self.eat(Kind::Underscore) || self.peek() != Some(Kind::Open(Bracket::Group)) {
-            return Err(Fail::Bound(Bound::Unsupported));
+            return Err(Fail::NoValue(NoValue::Unsupported));
         }
         let open = self.pos;
         let close = self.tokens.pair[open] as usize;
         let bound = self.kind(open + 1) == Some(Kind::Letter)
             && self.kind(open + 2) == Some(Kind::Relation(Rel::Equal));
         if !bound || close >= self.end {
-            return Err(Fail::Bound(Bound::Unsupported));
+            return Err(Fail::NoValue(NoValue::Unsupported));
         }
         let name: Box<str> = self.slice(open + 1).trim_start_matches('\\').into();
         let end = std::mem::replace(&mut self.end, close);
@@ -789,7 +789,7 @@ impl Parser<'_, '_> {
         let high = match first_high {
             Some(high) => high,
             None if self.eat(Kind::Caret) => self.script()?,
-            None => return Err(Fail::Bound(Bound::Unsupported)),
+            None => return Err(Fail::NoValue(NoValue::Unsupported)),
         };
         self.bound.push(name);
         let body = self.product();
@@ -798,7 +798,7 @@ impl Parser<'_, '_> {
         let body = self.id(&body)?;
         self.depth -= 1;
         self.big = true;
-        let root = self.tree.leaf(Node::Big { op, low, high, body })?;
+        let root = self.tree.leaf(Node::BigOperator { op, low, high, body })?;
         Ok(self.quantity(root))
     }
 }

@@ -8,9 +8,9 @@ mod relation;
 use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
-use crate::bound::{Bound, MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, Work};
 use crate::expr::{Expr, Id, Node, Tree, integer};
 use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, closing_brace, lex};
+use crate::limits::{MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, NoValue, Work};
 use crate::number;
 use crate::text::{plain, to_latex};
 use crate::unit;
@@ -20,14 +20,14 @@ use crate::word::{self, Word};
 /// Why a text is not a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fail {
-    Bound(Bound),
+    NoValue(NoValue),
     /// Not mathematics, so perhaps a text.
     Unparsable,
 }
 
-impl From<Bound> for Fail {
-    fn from(bound: Bound) -> Self {
-        Self::Bound(bound)
+impl From<NoValue> for Fail {
+    fn from(bound: NoValue) -> Self {
+        Self::NoValue(bound)
     }
 }
 
@@ -55,9 +55,9 @@ const MAX_REMARK_WORDS: usize = 8;
 
 /// Reads a text into an answer. A text that is not mathematics becomes a text answer; a bound that is broken is an
 /// error.
-pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
+pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, NoValue> {
     if text.len() > MAX_ANSWER_BYTES {
-        return Err(if is_deep(text) { Bound::Depth } else { Bound::TooLarge });
+        return Err(if is_deep(text) { NoValue::Depth } else { NoValue::TooLarge });
     }
     let latex = to_latex(text);
     let undoubled;
@@ -68,7 +68,7 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
     }
     let source = without_braces(without_punctuation(source));
     if source.is_empty() {
-        return Err(Bound::Empty);
+        return Err(NoValue::Empty);
     }
     if let Some(digits) = word::in_digits(without_command(source)) {
         let answer = parse(&digits, work)?;
@@ -81,12 +81,12 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
     }
     let tokens = match lex(source, work) {
         // A choice with half a bracket, as `B)`.
-        Err(Bound::Unbalanced) if source.len() <= 4 && source.ends_with(')') => {
+        Err(NoValue::Unbalanced) if source.len() <= 4 && source.ends_with(')') => {
             let value = Value::Text(plain(source).into());
             return Ok(Answer::plain(value, true));
         }
         // A formula that is cut in two with invisible brackets at the cut.
-        Err(Bound::Unbalanced) if source.contains("\\right.") => {
+        Err(NoValue::Unbalanced) if source.contains("\\right.") => {
             let joined = source.replace("\\right.", "").replace("\\left.", "");
             return parse(&joined, work);
         }
@@ -98,11 +98,11 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, Bound> {
             let (big, either) = (parser.big, parser.either);
             Ok(Answer { tree: parser.tree, value, parsed: true, big, either })
         }
-        Err(Fail::Bound(bound)) => Err(bound),
+        Err(Fail::NoValue(bound)) => Err(bound),
         Err(Fail::Unparsable) => {
             let words = plain(text);
             if words.is_empty() {
-                return Err(Bound::Empty);
+                return Err(NoValue::Empty);
             }
             let parsed = is_prose(&parser.tokens);
             Ok(Answer::plain(Value::Text(words.into()), parsed))
@@ -335,7 +335,7 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH { Err(Fail::Bound(Bound::Depth)) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(Fail::NoValue(NoValue::Depth)) } else { Ok(()) }
     }
 
     fn literal(&self, index: u32) -> &Literal {
@@ -483,7 +483,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         let mut joint = None;
         loop {
             if values.len() >= MAX_ELEMENTS {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
             self.element(expand, &mut values)?;
             let mut separated = false;
@@ -517,7 +517,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         values.push(value?);
         if expands && self.plus_minus > 0 {
             if self.plus_minus > MAX_PLUS_MINUS {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
             self.pos = start;
             self.taken = 0;
@@ -641,7 +641,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         let (value, modulus) = (self.id(value)?, self.id(modulus)?);
         let root = match (self.tree.rational(value), self.tree.rational(modulus)) {
             (_, Some(modulus)) if modulus.sign() == Sign::Negative || modulus.is_zero() => {
-                return Err(Fail::Bound(Bound::Undefined));
+                return Err(Fail::NoValue(NoValue::Undefined));
             }
             (Some(value), Some(modulus)) => {
                 let count = number::div(value, modulus, self.work)?.floor();
@@ -989,17 +989,17 @@ mod tests {
         let deep = format!("{}4{}", "({".repeat(500), "})".repeat(500));
         assert_eq!(kind(&deep), "expression");
         let nested = format!("{}4{}", "\\sqrt{1+".repeat(70), "}".repeat(70));
-        assert_eq!(parse(&nested, &mut Work::new()).unwrap_err(), Bound::Depth);
+        assert_eq!(parse(&nested, &mut Work::new()).unwrap_err(), NoValue::Depth);
     }
 
     #[test]
     fn bounds_are_errors() {
         let error = |text: &str| parse(text, &mut Work::new()).unwrap_err();
-        assert_eq!(error("\\frac{1}{0}"), Bound::Undefined);
-        assert_eq!(error("2^{10^9}"), Bound::TooLarge);
-        assert_eq!(error(" . "), Bound::Empty);
-        assert_eq!(error("\\lim_{x\\to0} x"), Bound::Unsupported);
-        assert_eq!(error(&vec!["1"; 600].join("; ")), Bound::TooLarge);
+        assert_eq!(error("\\frac{1}{0}"), NoValue::Undefined);
+        assert_eq!(error("2^{10^9}"), NoValue::TooLarge);
+        assert_eq!(error(" . "), NoValue::Empty);
+        assert_eq!(error("\\lim_{x\\to0} x"), NoValue::Unsupported);
+        assert_eq!(error(&vec!["1"; 600].join("; ")), NoValue::TooLarge);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Relations: names and their values, solved inequalities, equations, set operations and ratios.
 
 use super::{Fail, Parsed, Parser};
-use crate::bound::{Bound, MAX_DEPTH, MAX_ELEMENTS};
 use crate::expr::{Expr, Function, Id, Node};
 use crate::lex::{Bracket, Kind, Rel};
+use crate::limits::{MAX_DEPTH, MAX_ELEMENTS, NoValue};
 use crate::value::{Interval, Named, SetOp, Value};
 
 impl Parser<'_, '_> {
@@ -24,7 +24,7 @@ impl Parser<'_, '_> {
             };
             values.push(value);
             if values.len() > 64 {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
         }
         if relations.is_empty() {
@@ -45,7 +45,7 @@ impl Parser<'_, '_> {
             self.pos += 1;
             count += 1;
             if count > MAX_DEPTH {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
             let op = match kind {
                 Kind::Cup => SetOp::Union,
@@ -69,7 +69,7 @@ impl Parser<'_, '_> {
         let mut parts = vec![first];
         while self.eat(Kind::Colon) {
             if parts.len() >= MAX_ELEMENTS {
-                return Err(Fail::Bound(Bound::TooLarge));
+                return Err(Fail::NoValue(NoValue::TooLarge));
             }
             if self.eat(Kind::Dots) {
                 parts.push(Value::Text("…".into()));

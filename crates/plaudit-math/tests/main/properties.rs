@@ -59,10 +59,10 @@ fn equality_is_symmetric() {
             continue;
         }
         compared += 1;
-        let (there, back) = (reference.judge(&answer).outcome, turned.judge(reference.text()).outcome);
+        let (there, back) = (reference.compare(&answer).outcome, turned.compare(reference.text()).outcome);
         assert_eq!(there.is_right(), back.is_right(), "{} | {} | {answer}", row["id"], reference.text());
     }
-    println!("{compared} pairs judged both ways");
+    println!("{compared} pairs compared both ways");
     assert!(compared > 1500);
 }
 
@@ -201,7 +201,7 @@ fn verdicts_on_bent_functions_do_not_depend_on_points() {
                 let options = Options { seed, ..Options::default() };
                 let right = |reference: &str, answer: &str| {
                     let reference = Reference::parse(reference, &options).ok()?;
-                    Some(reference.judge(answer).outcome.is_right())
+                    Some(reference.compare(answer).outcome.is_right())
                 };
                 [right(&a, &b), right(&b, &a)]
             })
@@ -371,7 +371,7 @@ fn any_text_of_the_grammar_is_safe() {
         if let Some(span) = verdict.span {
             assert!(text.get(span).is_some(), "{text}");
         }
-        let _ = reference.judge(&text);
+        let _ = reference.compare(&text);
         if let Ok(own) = Reference::parse(&text, &Options::default()) {
             let _ = verify(&format!("\\boxed{{{text}}}"), &own);
         }

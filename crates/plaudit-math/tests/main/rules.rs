@@ -1,12 +1,12 @@
 //! The rules of equality and of extraction, one pair a line.
 
 use plaudit_math::{
-    AnswerIn, Bound, How, Options, Order, Outcome, Percent, Reference, ReferenceError, Rule, Think, Units,
-    verify,
+    AnswerIn, NoValue, Options, Order, Outcome, Percent, ProofMethod, Reference, ReferenceError, Rule, Think,
+    Units, verify,
 };
 
-fn judge(reference: &str, answer: &str, options: &Options) -> Outcome {
-    Reference::parse(reference, options).unwrap().judge(answer).outcome
+fn compare(reference: &str, answer: &str, options: &Options) -> Outcome {
+    Reference::parse(reference, options).unwrap().compare(answer).outcome
 }
 
 fn fields(table: &str) -> impl Iterator<Item = [&str; 3]> {
@@ -19,7 +19,7 @@ fn fields(table: &str) -> impl Iterator<Item = [&str; 3]> {
 #[test]
 fn pairs_of_answers() {
     for [reference, answer, equal] in fields(include_str!("rules.tsv")) {
-        let outcome = judge(reference, answer, &Options::default());
+        let outcome = compare(reference, answer, &Options::default());
         assert_eq!(outcome.is_right(), equal == "1", "{reference} | {answer}: {outcome:?}");
     }
 }
@@ -42,21 +42,21 @@ fn outcomes_are_told_apart() {
     assert_eq!(outcome("\\boxed{4 2 7}"), Outcome::NotParsed);
     assert_eq!(outcome("I cannot say."), Outcome::NoAnswer);
     assert_eq!(outcome(""), Outcome::NoAnswer);
-    assert_eq!(outcome("\\boxed{}"), Outcome::Broken(Bound::Empty));
-    assert_eq!(outcome("\\boxed{4"), Outcome::Broken(Bound::Unbalanced));
-    assert_eq!(outcome("\\boxed{\\frac{4}{0}}"), Outcome::Broken(Bound::Undefined));
-    assert_eq!(outcome("\\boxed{\\int_0^4 dx}"), Outcome::Broken(Bound::Unsupported));
-    assert_eq!(outcome("\\boxed{9^{9^9}}"), Outcome::Broken(Bound::TooLarge));
-    assert_eq!(outcome("<think>\\boxed{4}"), Outcome::Broken(Bound::UnclosedThink));
+    assert_eq!(outcome("\\boxed{}"), Outcome::Unusable(NoValue::Empty));
+    assert_eq!(outcome("\\boxed{4"), Outcome::Unusable(NoValue::Unbalanced));
+    assert_eq!(outcome("\\boxed{\\frac{4}{0}}"), Outcome::Unusable(NoValue::Undefined));
+    assert_eq!(outcome("\\boxed{\\int_0^4 dx}"), Outcome::Unusable(NoValue::Unsupported));
+    assert_eq!(outcome("\\boxed{9^{9^9}}"), Outcome::Unusable(NoValue::TooLarge));
+    assert_eq!(outcome("<think>\\boxed{4}"), Outcome::Unusable(NoValue::UnclosedThink));
 }
 
 #[test]
 fn references_that_are_none() {
     let error = |text: &str| Reference::parse(text, &Options::default()).unwrap_err();
     assert_eq!(error("  "), ReferenceError::Empty);
-    assert_eq!(error("\\frac{"), ReferenceError::Unparsable(Bound::Unbalanced));
-    assert_eq!(error("\\frac{1}{0}"), ReferenceError::Unparsable(Bound::Undefined));
-    assert_eq!(error("\\input{a}"), ReferenceError::Unparsable(Bound::Unsupported));
+    assert_eq!(error("\\frac{"), ReferenceError::Unparsable(NoValue::Unbalanced));
+    assert_eq!(error("\\frac{1}{0}"), ReferenceError::Unparsable(NoValue::Undefined));
+    assert_eq!(error("\\input{a}"), ReferenceError::Unparsable(NoValue::Unsupported));
 }
 
 #[test]
@@ -68,25 +68,25 @@ fn a_verdict_says_where_and_what() {
     assert_eq!(verdict.answer.as_deref(), Some("0.5"));
     assert_eq!(verdict.normal.as_deref(), Some("0.5"));
     assert_eq!(verdict.kind, Some("expression"));
-    assert_eq!(verdict.how, Some(How::Exact));
+    assert_eq!(verdict.how, Some(ProofMethod::Exact));
 }
 
 #[test]
 fn options_change_the_rules() {
     let strict = Options { percent: Percent::Strict, ..Options::default() };
-    assert!(!judge("50\\%", "50", &strict).is_right());
-    assert!(judge("50\\%", "0.5", &strict).is_right());
+    assert!(!compare("50\\%", "50", &strict).is_right());
+    assert!(compare("50\\%", "0.5", &strict).is_right());
     let units = Options { units: Units::Strict, ..Options::default() };
-    assert!(!judge("5\\text{ cm}", "5", &units).is_right());
+    assert!(!compare("5\\text{ cm}", "5", &units).is_right());
     let no_units = Options { units: Units::Ignore, ..Options::default() };
-    assert!(judge("5\\text{ cm}", "5\\text{ m}", &no_units).is_right());
+    assert!(compare("5\\text{ cm}", "5\\text{ m}", &no_units).is_right());
     let ordered = Options { order: Order::Strict, ..Options::default() };
-    assert!(!judge("1,2", "2,1", &ordered).is_right());
+    assert!(!compare("1,2", "2,1", &ordered).is_right());
     let close = Options { tolerance: Options::tolerance_from("1e-2"), ..Options::default() };
-    assert!(judge("\\pi", "3.14", &close).is_right());
-    assert!(judge("3.15", "3.14", &close).is_right());
-    assert!(!judge("\\pi", "3.2", &close).is_right());
-    assert!(!judge("\\pi", "\\frac{22}{7}", &close).is_right());
+    assert!(compare("\\pi", "3.14", &close).is_right());
+    assert!(compare("3.15", "3.14", &close).is_right());
+    assert!(!compare("\\pi", "3.2", &close).is_right());
+    assert!(!compare("\\pi", "\\frac{22}{7}", &close).is_right());
 }
 
 #[test]

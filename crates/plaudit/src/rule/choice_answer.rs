@@ -261,7 +261,7 @@ impl ChoiceReader<'_> {
         }
         let options = Options { seed: self.seed, ..Options::default() };
         let equal = |text: &str| {
-            Reference::parse(text, &options).is_ok_and(|option| option.judge(payload).outcome.is_right())
+            Reference::parse(text, &options).is_ok_and(|option| option.compare(payload).outcome.is_right())
         };
         let formulas = self.options.0.iter().filter(|option| is_formula(&option.written));
         let mut found = formulas.filter(|option| equal(&option.written)).map(|option| option.letter);

@@ -2,7 +2,7 @@
 //! themselves in a box.
 
 use super::reference_check::{Remark, Severity};
-use plaudit_math::{AnswerIn, Bound, Options, Percent, Reference, ReferenceError, verify};
+use plaudit_math::{AnswerIn, NoValue, Options, Percent, Reference, ReferenceError, verify};
 
 /// A reference this much longer than what was read of it is a solution with an answer in it.
 const SOLUTION: usize = 16;
@@ -41,8 +41,8 @@ pub(super) fn remarks(text: &str, options: &Options) -> Vec<Remark> {
 /// Why a reference is none.
 fn unusable(error: ReferenceError) -> Remark {
     let (what, detail) = match error {
-        ReferenceError::Unparsable(Bound::Undefined) => ("is undefined", ""),
-        ReferenceError::Unparsable(Bound::TooLarge | Bound::Depth) => ("exceeds a bound", ""),
+        ReferenceError::Unparsable(NoValue::Undefined) => ("is undefined", ""),
+        ReferenceError::Unparsable(NoValue::TooLarge | NoValue::Depth) => ("exceeds a bound", ""),
         ReferenceError::Unparsable(bound) => ("cannot be read", bound.cause()),
         _ => ("is empty", ""),
     };
@@ -52,7 +52,7 @@ fn unusable(error: ReferenceError) -> Remark {
 /// Whether two references are the same answer. One that cannot be read equals only its own text.
 pub(super) fn is_same(one: &str, other: &str, options: &Options) -> bool {
     match (Reference::parse(one, options), Reference::parse(other, options)) {
-        (Ok(one), Ok(other)) => one.judge(other.text()).outcome.is_right(),
+        (Ok(one), Ok(other)) => one.compare(other.text()).outcome.is_right(),
         _ => one.trim() == other.trim(),
     }
 }

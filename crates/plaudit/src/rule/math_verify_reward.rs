@@ -7,7 +7,7 @@ use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use plaudit_math::{
-    AnswerIn, Bound, Options, Order, Outcome as Found, Percent, Preset, PresetReference, PresetScores,
+    AnswerIn, NoValue, Options, Order, Outcome as Found, Percent, Preset, PresetReference, PresetScores,
     Reference, ReferenceError, Think, Units, Verdict,
 };
 use schemars::JsonSchema;
@@ -257,7 +257,7 @@ impl Verifier {
             Found::Right => "equal",
             Found::Wrong => "different",
             Found::NotParsed => "not_parsed",
-            Found::Broken(bound) => {
+            Found::Unusable(bound) => {
                 let reason = Reason::new(code(bound), format!("The answer {}.", bound.cause()));
                 return Outcome::floored(self.floor, reason);
             }
@@ -347,16 +347,16 @@ pub(super) fn secret_seed() -> Result<u64, ParamError> {
 }
 
 /// The code of a broken bound.
-fn code(bound: Bound) -> Code {
+fn code(bound: NoValue) -> Code {
     match bound {
-        Bound::TooLarge => Code::MathTooLarge,
-        Bound::Depth => Code::MathDepth,
-        Bound::Unbalanced => Code::MathUnbalanced,
-        Bound::Empty => Code::MathEmpty,
-        Bound::Undefined => Code::MathUndefined,
-        Bound::Unsupported => Code::MathUnsupported,
-        Bound::Undecided => Code::MathUndecided,
-        Bound::UnclosedThink => Code::UnclosedThink,
+        NoValue::TooLarge => Code::MathTooLarge,
+        NoValue::Depth => Code::MathDepth,
+        NoValue::Unbalanced => Code::MathUnbalanced,
+        NoValue::Empty => Code::MathEmpty,
+        NoValue::Undefined => Code::MathUndefined,
+        NoValue::Unsupported => Code::MathUnsupported,
+        NoValue::Undecided => Code::MathUndecided,
+        NoValue::UnclosedThink => Code::UnclosedThink,
         _ => Code::ModelTooComplex,
     }
 }

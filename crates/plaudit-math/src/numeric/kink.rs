@@ -10,7 +10,7 @@ use dashu_int::{IBig, Sign};
 use super::step::LEADING;
 use super::{Complex, Evaluation, real};
 use crate::ball::{Ball, Stop};
-use crate::expr::{Fold, Function, Id, Node, Tree};
+use crate::expr::{Function, Id, NaryFunction, Node, Tree};
 
 /// Levels of an expression that are looked through for its sign.
 const MAX_LEVELS: u32 = 8;
@@ -53,7 +53,7 @@ pub(super) struct Flip {
 pub(super) fn bends<'v>(node: &Node, of: &impl Fn(Id) -> Result<&'v Complex, Stop>) -> bool {
     match node {
         Node::Call(Function::Abs, a) => of(*a).is_ok_and(Complex::is_real),
-        Node::Fold(Fold::Max | Fold::Min, _) => true,
+        Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, _) => true,
         _ => false,
     }
 }
@@ -76,8 +76,8 @@ impl Evaluation<'_, '_> {
                 }
                 choices.extend([x.clone(), x.clone().neg()]);
             }
-            Node::Fold(fold, ids) => {
-                least = *fold == Fold::Min;
+            Node::NaryFunction(fold, ids) => {
+                least = *fold == NaryFunction::Min;
                 for id in ids {
                     choices.push(real(of(*id)?)?.clone());
                 }
@@ -138,8 +138,10 @@ fn is_nonnegative(tree: &Tree, id: Id, levels: u32) -> bool {
         Node::Number(value) => value.sign() == Sign::Positive || value.is_zero(),
         Node::Pi | Node::E | Node::Call(Function::Abs | Function::Cosh, _) => true,
         Node::Root { index, .. } => index % 2 == 0,
-        Node::Sum(ids) | Node::Product(ids) | Node::Fold(Fold::Min, ids) => all(ids),
-        Node::Fold(Fold::Max, ids) => ids.iter().any(|id| is_nonnegative(tree, *id, levels - 1)),
+        Node::Sum(ids) | Node::Product(ids) | Node::NaryFunction(NaryFunction::Min, ids) => all(ids),
+        Node::NaryFunction(NaryFunction::Max, ids) => {
+            ids.iter().any(|id| is_nonnegative(tree, *id, levels - 1))
+        }
         Node::Div(a, b) => all(&[*a, *b]),
         Node::Pow(base, exponent) => {
             let even = tree.rational(*exponent).is_some_and(|power| {

@@ -1,4 +1,4 @@
-//! The bounds of a verification: what may be too large, and the counter of work that every step pays into.
+//! The limits of a verification: what may be too large, and the counter of work that every step pays into.
 //!
 //! Every bound counts bytes, tokens, bits or limb operations, never time, so a verdict does not depend on the machine.
 
@@ -30,10 +30,10 @@ pub(crate) const MAX_PRECISION: usize = 2_048;
 /// Limb operations of one verification. One operation takes about a nanosecond.
 pub(crate) const MAX_WORK: u64 = 1_000_000;
 
-/// Why an answer has no value: it breaks a bound, or it is not a value at all.
+/// Why an answer has no value: it breaks a limit, or it is not a value at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
-pub enum Bound {
+pub enum NoValue {
     /// Too many bytes, tokens, digits, bits, elements or limb operations.
     TooLarge,
     /// Nested too deeply.
@@ -52,8 +52,8 @@ pub enum Bound {
     UnclosedThink,
 }
 
-impl Bound {
-    /// The stable code of the bound.
+impl NoValue {
+    /// The stable code.
     pub const fn code(self) -> &'static str {
         match self {
             Self::TooLarge => "math.too_large",
@@ -82,7 +82,7 @@ impl Bound {
     }
 }
 
-impl fmt::Display for Bound {
+impl fmt::Display for NoValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.code())
     }
@@ -109,7 +109,7 @@ impl Work {
     }
 
     /// Pays for `cost` limb operations, before they are done.
-    pub(crate) fn spend(&mut self, cost: u64) -> Result<(), Bound> {
+    pub(crate) fn spend(&mut self, cost: u64) -> Result<(), NoValue> {
         match self.left.checked_sub(cost) {
             Some(left) => {
                 self.left = left;
@@ -117,7 +117,7 @@ impl Work {
             }
             None => {
                 self.left = 0;
-                Err(Bound::TooLarge)
+                Err(NoValue::TooLarge)
             }
         }
     }

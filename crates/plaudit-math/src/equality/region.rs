@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use dashu_int::Sign;
 
-use super::{Judge, Side};
-use crate::bound::Bound;
+use super::{Comparer, Side};
 use crate::expr::{Expr, Tree};
-use crate::real;
+use crate::limits::NoValue;
+use crate::numeric;
 use crate::value::{Interval, SetOp, Value};
 
 /// A set of real numbers, or a finite set of values.
@@ -16,8 +16,8 @@ enum Region<'a> {
     Finite(Vec<&'a Value>),
 }
 
-impl Judge<'_> {
-    pub(super) fn regions(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, Bound> {
+impl Comparer<'_> {
+    pub(super) fn regions(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, NoValue> {
         let (Some(x), Some(y)) = (self.region(a)?, self.region(b)?) else { return Ok(false) };
         match (x, y) {
             (Region::Finite(x), Region::Finite(y)) => {
@@ -37,7 +37,13 @@ impl Judge<'_> {
         }
     }
 
-    fn same_intervals(&mut self, a: &Tree, x: &[Interval], b: &Tree, y: &[Interval]) -> Result<bool, Bound> {
+    fn same_intervals(
+        &mut self,
+        a: &Tree,
+        x: &[Interval],
+        b: &Tree,
+        y: &[Interval],
+    ) -> Result<bool, NoValue> {
         if x.len() != y.len() {
             return Ok(false);
         }
@@ -54,12 +60,12 @@ impl Judge<'_> {
     }
 
     /// Two ends of intervals. A rounded decimal counts as in any other place.
-    fn ends(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
+    fn ends(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, NoValue> {
         self.exprs(a, b)
     }
 
     /// Finite members as intervals of one point.
-    fn points(&mut self, tree: &Tree, values: &[&Value]) -> Result<Option<Vec<Interval>>, Bound> {
+    fn points(&mut self, tree: &Tree, values: &[&Value]) -> Result<Option<Vec<Interval>>, NoValue> {
         let mut intervals = Vec::new();
         for value in values {
             let Some(expr) = value.expr() else { return Ok(None) };
@@ -68,7 +74,7 @@ impl Judge<'_> {
         self.normalised(tree, intervals).map(Some)
     }
 
-    fn region<'v>(&mut self, side: (&Tree, &'v Value)) -> Result<Option<Region<'v>>, Bound> {
+    fn region<'v>(&mut self, side: (&Tree, &'v Value)) -> Result<Option<Region<'v>>, NoValue> {
         Ok(match side.1 {
             Value::Reals(intervals) => Some(Region::Reals(self.normalised(side.0, intervals.clone())?)),
             Value::Tuple(parts) => match &parts[..] {
@@ -111,7 +117,7 @@ impl Judge<'_> {
         op: SetOp,
         x: Region<'v>,
         y: Region<'v>,
-    ) -> Result<Option<Region<'v>>, Bound> {
+    ) -> Result<Option<Region<'v>>, NoValue> {
         if let (Region::Finite(x), Region::Finite(y)) = (&x, &y) {
             let mut kept: Vec<&'v Value> = Vec::new();
             if op == SetOp::Union {
@@ -156,7 +162,7 @@ impl Judge<'_> {
     }
 
     /// Orders two ends. Infinite ends are at the ends.
-    fn order(&mut self, tree: &Tree, a: Expr, b: Expr) -> Result<Ordering, Bound> {
+    fn order(&mut self, tree: &Tree, a: Expr, b: Expr) -> Result<Ordering, NoValue> {
         let size = |expr: Expr| match tree.infinity(expr.root) {
             Some(Sign::Positive) => 1,
             Some(Sign::Negative) => -1,
@@ -170,16 +176,16 @@ impl Judge<'_> {
             return Ok(x.cmp(y));
         }
         if Self::is_variable(tree, a) || Self::is_variable(tree, b) {
-            return Err(Bound::Undecided);
+            return Err(NoValue::Undecided);
         }
         if self.exprs((tree, a), (tree, b))? {
             return Ok(Ordering::Equal);
         }
-        real::order((tree, a), (tree, b), self.key, self.work)
+        numeric::order((tree, a), (tree, b), self.key, self.work)
     }
 
     /// Intervals in order, without empty ones, with neighbours that touch made one.
-    fn normalised(&mut self, tree: &Tree, intervals: Vec<Interval>) -> Result<Vec<Interval>, Bound> {
+    fn normalised(&mut self, tree: &Tree, intervals: Vec<Interval>) -> Result<Vec<Interval>, NoValue> {
         if let [one] = intervals[..]
             && (Self::is_variable(tree, one.low) || Self::is_variable(tree, one.high))
         {
@@ -227,7 +233,12 @@ impl Judge<'_> {
         Ok(merged)
     }
 
-    fn intersection(&mut self, tree: &Tree, x: &[Interval], y: &[Interval]) -> Result<Vec<Interval>, Bound> {
+    fn intersection(
+        &mut self,
+        tree: &Tree,
+        x: &[Interval],
+        y: &[Interval],
+    ) -> Result<Vec<Interval>, NoValue> {
         let mut out = Vec::new();
         for a in x {
             for b in y {
@@ -253,7 +264,7 @@ impl Judge<'_> {
         tree: &Tree,
         x: &[Interval],
         y: &[Interval],
-    ) -> Result<Option<Vec<Interval>>, Bound> {
+    ) -> Result<Option<Vec<Interval>>, NoValue> {
         let mut rest = x.to_vec();
         for hole in y {
             let mut next = Vec::new();

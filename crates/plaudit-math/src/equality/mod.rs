@@ -1,4 +1,4 @@
-//! The judge: whether two values are equal. Symmetric, deterministic and bounded in work.
+//! Equality of two values. Symmetric, deterministic and bounded in work.
 
 mod region;
 
@@ -6,13 +6,13 @@ use dashu_int::{IBig, Sign, UBig};
 use dashu_ratio::RBig;
 
 use self::region::is_region;
-use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Id, Node, Tree};
-use crate::field::{self, Decision, Key};
+use crate::identity_test::{self, Decision, Key};
 use crate::lex::Rel;
+use crate::limits::{NoValue, Work};
 use crate::number;
+use crate::numeric;
 use crate::options::{Options, Order, Percent, Units};
-use crate::real;
 use crate::unit;
 use crate::value::{Answer, Decimal, Interval, Named, Quantity, Value};
 
@@ -28,38 +28,38 @@ pub(crate) const DOUBLE_DIGITS: u32 = 16;
 /// A value and the tree that holds its expressions.
 type Side<'a> = (&'a Tree, &'a Value);
 
-/// How two values were compared: the dearest proof that was needed.
+/// How two values were compared: the costliest proof that was needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum How {
+pub enum ProofMethod {
     /// As texts, or by their shapes alone.
     Text,
     /// As exact rational numbers.
     Exact,
     /// By an identity in prime fields.
-    Field,
+    Identity,
     /// By enclosures of real numbers.
-    Real,
+    Numeric,
 }
 
-impl How {
+impl ProofMethod {
     /// The stable name of the method.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::Exact => "exact",
-            Self::Field => "field",
-            Self::Real => "real",
+            Self::Identity => "identity",
+            Self::Numeric => "numeric",
         }
     }
 }
 
-/// One judgement: the secret points, the rules, the work that is left and the proofs that were needed.
-pub(crate) struct Judge<'a> {
+/// One comparison: the secret points, the rules, the work that is left and the proofs that were needed.
+pub(crate) struct Comparer<'a> {
     pub(crate) key: &'a Key,
     pub(crate) options: &'a Options,
     pub(crate) work: &'a mut Work,
-    pub(crate) how: How,
+    pub(crate) how: ProofMethod,
     /// The tree of the reference.
     pub(crate) own: Option<&'a Tree>,
 }
@@ -71,9 +71,9 @@ struct Chained<'v> {
     rounded: Option<&'v Value>,
 }
 
-impl Judge<'_> {
+impl Comparer<'_> {
     /// Whether two values are equal.
-    pub(crate) fn equal(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, Bound> {
+    pub(crate) fn equal(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, NoValue> {
         self.work.spend(4)?;
         match (a.1, b.1) {
             (Value::Named(x), Value::Named(y)) => self.both_named((a.0, x), (b.0, y)),
@@ -145,7 +145,7 @@ impl Judge<'_> {
             && parts.1.iter().all(|part| self.equal((parts.0, part), other) == Ok(true))
     }
 
-    fn set_of_one(&mut self, set: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
+    fn set_of_one(&mut self, set: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, NoValue> {
         match set.1 {
             // A set in a set is another thing.
             [one] if !matches!(one, Value::Set(_)) => self.equal((set.0, one), other),
@@ -153,7 +153,7 @@ impl Judge<'_> {
         }
     }
 
-    fn in_order(&mut self, a: &Tree, x: &[Value], b: &Tree, y: &[Value]) -> Result<bool, Bound> {
+    fn in_order(&mut self, a: &Tree, x: &[Value], b: &Tree, y: &[Value]) -> Result<bool, NoValue> {
         if x.len() != y.len() {
             return Ok(false);
         }
@@ -166,7 +166,7 @@ impl Judge<'_> {
     }
 
     /// A ratio of two numbers and their quotient. A time of day is no quotient.
-    fn ratio_is(&mut self, ratio: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, Bound> {
+    fn ratio_is(&mut self, ratio: (&Tree, &[Value]), other: Side<'_>) -> Result<bool, NoValue> {
         let [above, below] = ratio.1 else { return Ok(false) };
         let (Some(above), Some(below)) = (above.expr(), below.expr()) else { return Ok(false) };
         let Some(value) = other.1.expr().and_then(|expr| other.0.rational(expr.root)) else {
@@ -183,7 +183,7 @@ impl Judge<'_> {
 
     // Names.
 
-    fn both_named(&mut self, a: (&Tree, &Named), b: (&Tree, &Named)) -> Result<bool, Bound> {
+    fn both_named(&mut self, a: (&Tree, &Named), b: (&Tree, &Named)) -> Result<bool, NoValue> {
         if let (Some(x), Some(y)) = (&a.1.name, &b.1.name)
             && x != y
         {
@@ -208,7 +208,7 @@ impl Judge<'_> {
             || self.is_rounded(b.0, y, (a.0, x.exact))?)
     }
 
-    fn one_named(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, Bound> {
+    fn one_named(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, NoValue> {
         if let Value::Relation(..) = other.1 {
             return self.named_is_relation(named, other);
         }
@@ -221,7 +221,7 @@ impl Judge<'_> {
     }
 
     /// The value of a chain of equalities, if it is true.
-    fn value_of<'v>(&mut self, named: (&Tree, &'v Named)) -> Result<Option<Chained<'v>>, Bound> {
+    fn value_of<'v>(&mut self, named: (&Tree, &'v Named)) -> Result<Option<Chained<'v>>, NoValue> {
         let Some((last, mut rest)) = named.1.members.split_last() else { return Ok(None) };
         let (mut exact, mut rounded) = (last, named.1.rounded.as_ref());
         // A chain may end with the rounding of its value: `8/3 = 2.667`.
@@ -245,14 +245,14 @@ impl Judge<'_> {
     }
 
     /// Whether a value is the rounded number that a chain ends with.
-    fn is_rounded(&mut self, tree: &Tree, chain: Chained<'_>, other: Side<'_>) -> Result<bool, Bound> {
+    fn is_rounded(&mut self, tree: &Tree, chain: Chained<'_>, other: Side<'_>) -> Result<bool, NoValue> {
         let Some(rounded) = chain.rounded else { return Ok(false) };
         Ok(self.equal((tree, rounded), other)? && self.rounds(tree, chain.exact, rounded)?)
     }
 
     /// Whether a number is the rounding of a value. An answer needs three digits and a value that no decimal is; what a
     /// reference says is taken for meant.
-    fn rounds(&mut self, tree: &Tree, exact: &Value, rounded: &Value) -> Result<bool, Bound> {
+    fn rounds(&mut self, tree: &Tree, exact: &Value, rounded: &Value) -> Result<bool, NoValue> {
         let (Value::Quantity(exact), Value::Quantity(rounded)) = (exact, rounded) else { return Ok(false) };
         let Some(mut center) = tree.rational(rounded.expr.root).cloned() else { return Ok(false) };
         let places = rounded.decimal.map_or(0, |decimal| decimal.places);
@@ -279,7 +279,7 @@ impl Judge<'_> {
     }
 
     /// `name = value` as an expression that is zero, in a tree of its own.
-    fn equation_of(&mut self, named: (&Tree, &Named)) -> Result<Option<(Tree, Expr)>, Bound> {
+    fn equation_of(&mut self, named: (&Tree, &Named)) -> Result<Option<(Tree, Expr)>, NoValue> {
         let Some(letter) = named.1.letter else { return Ok(None) };
         let Some(value) = self.value_of(named)?.and_then(|value| value.exact.expr()) else { return Ok(None) };
         let mut tree = named.0.clone();
@@ -287,7 +287,7 @@ impl Judge<'_> {
         Ok(Some((tree, difference)))
     }
 
-    fn named_is_relation(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, Bound> {
+    fn named_is_relation(&mut self, named: (&Tree, &Named), other: Side<'_>) -> Result<bool, NoValue> {
         let Value::Relation(sides, relations) = other.1 else { return Ok(false) };
         let ([_, _], [relation]) = (&sides[..], &relations[..]) else { return Ok(false) };
         if let [Value::Reals(intervals)] = &named.1.members[..] {
@@ -309,7 +309,7 @@ impl Judge<'_> {
         intervals: &[Interval],
         other: Side<'_>,
         relation: Rel,
-    ) -> Result<bool, Bound> {
+    ) -> Result<bool, NoValue> {
         let (Some(letter), [interval]) = (named.1.letter, intervals) else { return Ok(false) };
         let mut tree = named.0.clone();
         let above = tree.infinity(interval.high.root) == Some(Sign::Positive);
@@ -332,7 +332,7 @@ impl Judge<'_> {
     // Relations.
 
     /// The last side of an identity, which holds whatever its letters are: it says what its sides are worth.
-    fn identity<'v>(&mut self, side: (&Tree, &'v Value)) -> Result<Option<&'v Value>, Bound> {
+    fn identity<'v>(&mut self, side: (&Tree, &'v Value)) -> Result<Option<&'v Value>, NoValue> {
         let Value::Relation(sides, relations) = side.1 else { return Ok(None) };
         let Some((last, rest)) = sides.split_last() else { return Ok(None) };
         let plain = |side: &Value| side.expr().is_some();
@@ -348,7 +348,7 @@ impl Judge<'_> {
     }
 
     /// The difference of the two sides of a relation, in a tree of its own.
-    fn difference_of(&mut self, side: Side<'_>) -> Result<Option<(Tree, Expr)>, Bound> {
+    fn difference_of(&mut self, side: Side<'_>) -> Result<Option<(Tree, Expr)>, NoValue> {
         let Value::Relation(values, _) = side.1 else { return Ok(None) };
         let [left, right] = &values[..] else { return Ok(None) };
         let (Some(left), Some(right)) = (left.expr(), right.expr()) else { return Ok(None) };
@@ -357,7 +357,7 @@ impl Judge<'_> {
         Ok(Some((tree, difference)))
     }
 
-    fn relations(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, Bound> {
+    fn relations(&mut self, a: Side<'_>, b: Side<'_>) -> Result<bool, NoValue> {
         let (Value::Relation(x, ops), Value::Relation(y, others)) = (a.1, b.1) else { return Ok(false) };
         if ops.len() != others.len() {
             return Ok(false);
@@ -385,7 +385,7 @@ impl Judge<'_> {
     }
 
     /// Two statements about the sign of an expression.
-    fn inequalities(&mut self, a: (&Tree, Expr, Rel), b: (&Tree, Expr, Rel)) -> Result<bool, Bound> {
+    fn inequalities(&mut self, a: (&Tree, Expr, Rel), b: (&Tree, Expr, Rel)) -> Result<bool, NoValue> {
         let same = a.2 == b.2;
         if !same && a.2 != turned(b.2) {
             return Ok(false);
@@ -397,17 +397,17 @@ impl Judge<'_> {
             return Ok(true);
         }
         for round in 0..10 {
-            let left = real::sign((a.0, a.1), self.key, round, self.work);
-            let right = real::sign((b.0, b.1), self.key, round, self.work);
+            let left = numeric::sign((a.0, a.1), self.key, round, self.work);
+            let right = numeric::sign((b.0, b.1), self.key, round, self.work);
             if let (Some(left), Some(right)) = (left, right) {
                 return Ok((left == right) == same);
             }
         }
-        Err(Bound::Undecided)
+        Err(NoValue::Undecided)
     }
 
-    fn proportional(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
-        Ok(field::proportional(a, b, self.key, self.work)? == Some(true))
+    fn proportional(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, NoValue> {
+        Ok(identity_test::proportional(a, b, self.key, self.work)? == Some(true))
     }
 
     // Quantities.
@@ -421,7 +421,7 @@ impl Judge<'_> {
         }
     }
 
-    fn quantities(&mut self, a: (&Tree, &Quantity), b: (&Tree, &Quantity)) -> Result<bool, Bound> {
+    fn quantities(&mut self, a: (&Tree, &Quantity), b: (&Tree, &Quantity)) -> Result<bool, NoValue> {
         if !self.units_agree(a.1.unit.as_deref(), b.1.unit.as_deref()) {
             return Ok(false);
         }
@@ -457,7 +457,7 @@ impl Judge<'_> {
         &mut self,
         percentage: (&Tree, Expr, Option<Decimal>),
         other: (&Tree, Expr, Option<Decimal>),
-    ) -> Result<bool, Bound> {
+    ) -> Result<bool, NoValue> {
         if self.options.percent == Percent::Lenient && self.numbers(percentage, other)? {
             return Ok(true);
         }
@@ -476,7 +476,7 @@ impl Judge<'_> {
         &mut self,
         a: (&Tree, Expr, Option<Decimal>),
         b: (&Tree, Expr, Option<Decimal>),
-    ) -> Result<bool, Bound> {
+    ) -> Result<bool, NoValue> {
         if let Some(tolerance) = &self.options.tolerance
             && (a.2.is_some() || b.2.is_some())
             && let Some(close) = self.close(tolerance, (a.0, a.1), (b.0, b.1))?
@@ -499,7 +499,7 @@ impl Judge<'_> {
         &mut self,
         a: (&Tree, Expr, Option<Decimal>),
         b: (&Tree, Expr, Option<Decimal>),
-    ) -> Result<Option<bool>, Bound> {
+    ) -> Result<Option<bool>, NoValue> {
         // A unit of the sixteenth digit, as a power of ten.
         let unit = |form: Option<Decimal>| {
             let form = form.filter(|form| (DOUBLE_DIGITS..=DOUBLE_DIGITS + 1).contains(&form.significant))?;
@@ -510,14 +510,19 @@ impl Judge<'_> {
         if !number::terminates(x) || !number::terminates(y) {
             return Ok(None);
         }
-        self.how = self.how.max(How::Exact);
+        self.how = self.how.max(ProofMethod::Exact);
         let distance = number::add(x, &-y.clone(), self.work)?;
         let distance = if distance.sign() == Sign::Negative { -distance } else { distance };
         Ok(Some(distance <= number::power_of_ten(unit, self.work)?))
     }
 
     /// Whether one of two numbers is within a relative tolerance of the other.
-    fn close(&mut self, tolerance: &RBig, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<Option<bool>, Bound> {
+    fn close(
+        &mut self,
+        tolerance: &RBig,
+        a: (&Tree, Expr),
+        b: (&Tree, Expr),
+    ) -> Result<Option<bool>, NoValue> {
         let abs = |value: &RBig| if value.sign() == Sign::Negative { -value.clone() } else { value.clone() };
         match (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
             (Some(x), Some(y)) => {
@@ -537,13 +542,13 @@ impl Judge<'_> {
         }
     }
 
-    fn near(&mut self, side: (&Tree, Expr), center: &RBig, half: &RBig) -> Result<Option<bool>, Bound> {
+    fn near(&mut self, side: (&Tree, Expr), center: &RBig, half: &RBig) -> Result<Option<bool>, NoValue> {
         let occurs = side.0.occurs(side.1);
         if occurs.letters || occurs.big || occurs.infinity {
             return Ok(None);
         }
-        self.how = How::Real;
-        real::within(side, center, half, self.key, self.work).map(Some)
+        self.how = ProofMethod::Numeric;
+        numeric::within(side, center, half, self.key, self.work).map(Some)
     }
 
     /// A decimal number and an expression. Against a value that does not terminate a correctly rounded decimal of
@@ -553,7 +558,7 @@ impl Judge<'_> {
         decimal: (&Tree, Expr),
         form: Decimal,
         other: (&Tree, Expr),
-    ) -> Result<bool, Bound> {
+    ) -> Result<bool, NoValue> {
         let Some(center) = decimal.0.rational(decimal.1.root) else { return self.exprs(decimal, other) };
         if form.significant < MIN_ROUNDED_DIGITS {
             return self.exprs(decimal, other);
@@ -561,7 +566,7 @@ impl Judge<'_> {
         let half =
             RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
         let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
-        self.how = self.how.max(How::Exact);
+        self.how = self.how.max(ProofMethod::Exact);
         match other.0.rational(other.1.root) {
             Some(value) if number::terminates(value) => Ok(value == center),
             Some(value) => {
@@ -577,10 +582,10 @@ impl Judge<'_> {
     }
 
     /// Two expressions, cheapest proof first: exact rationals, prime fields, balls.
-    pub(crate) fn exprs(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, Bound> {
+    pub(crate) fn exprs(&mut self, a: (&Tree, Expr), b: (&Tree, Expr)) -> Result<bool, NoValue> {
         self.work.spend(2)?;
         if let (Some(x), Some(y)) = (a.0.rational(a.1.root), b.0.rational(b.1.root)) {
-            self.how = self.how.max(How::Exact);
+            self.how = self.how.max(ProofMethod::Exact);
             return Ok(x == y);
         }
         match (a.0.infinity(a.1.root), b.0.infinity(b.1.root)) {
@@ -589,39 +594,39 @@ impl Judge<'_> {
         }
         let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
         if left.big != right.big {
-            return Err(Bound::Unsupported);
+            return Err(NoValue::Unsupported);
         }
         if !left.big && (left.infinity || right.infinity) {
-            return Err(Bound::Undefined);
+            return Err(NoValue::Undefined);
         }
         let letters = left.letters || right.letters;
-        self.how = self.how.max(How::Field);
-        match field::compare(a, b, self.key, self.work)? {
+        self.how = self.how.max(ProofMethod::Identity);
+        match identity_test::compare(a, b, self.key, self.work)? {
             Decision::Equal => return Ok(true),
             Decision::Different => return Ok(false),
             Decision::EqualIfDefined if letters || left.big => return Ok(true),
             // A constant must have a value before it can be equal: the tangent of a right angle has none.
             Decision::EqualIfDefined => {
-                let defined =
-                    real::is_defined(a, self.key, self.work)? && real::is_defined(b, self.key, self.work)?;
-                return if defined { Ok(true) } else { Err(Bound::Undefined) };
+                let defined = numeric::is_defined(a, self.key, self.work)?
+                    && numeric::is_defined(b, self.key, self.work)?;
+                return if defined { Ok(true) } else { Err(NoValue::Undefined) };
             }
             Decision::Open => {}
         }
         if left.big {
             return Ok(false);
         }
-        self.how = How::Real;
+        self.how = ProofMethod::Numeric;
         if letters {
-            real::functions(a, b, left.imaginary || right.imaginary, self.key, self.work)
+            numeric::functions(a, b, left.imaginary || right.imaginary, self.key, self.work)
         } else {
-            real::constants(a, b, self.key, self.work)
+            numeric::constants(a, b, self.key, self.work)
         }
     }
 
     // Collections.
 
-    fn lists(&mut self, a: (&Tree, &[Value]), b: (&Tree, &[Value])) -> Result<bool, Bound> {
+    fn lists(&mut self, a: (&Tree, &[Value]), b: (&Tree, &[Value])) -> Result<bool, NoValue> {
         let (x, y) = (members(a), members(b));
         // Solutions that are tuples form a set.
         let tuples = |list: &[Side<'_>]| list.iter().all(|side| matches!(side.1, Value::Tuple(_)));
@@ -650,7 +655,7 @@ impl Judge<'_> {
         self.matched(&x, &y, false)
     }
 
-    fn list_is_tuple(&mut self, list: (&Tree, &[Value]), tuple: (&Tree, &[Value])) -> Result<bool, Bound> {
+    fn list_is_tuple(&mut self, list: (&Tree, &[Value]), tuple: (&Tree, &[Value])) -> Result<bool, NoValue> {
         let (x, y) = (members(list), tuple.1);
         if x.len() != y.len() {
             return Ok(false);
@@ -664,7 +669,7 @@ impl Judge<'_> {
     }
 
     /// Whether every element of one list has a partner of its own in the other.
-    fn matched(&mut self, x: &[Side<'_>], y: &[Side<'_>], by_name: bool) -> Result<bool, Bound> {
+    fn matched(&mut self, x: &[Side<'_>], y: &[Side<'_>], by_name: bool) -> Result<bool, NoValue> {
         let mut used = vec![false; y.len()];
         'elements: for (index, left) in x.iter().enumerate() {
             // The element at the same place first: most lists are in the same order.
@@ -687,11 +692,11 @@ impl Judge<'_> {
     }
 
     /// Whether two collections have the same members, however often.
-    fn same_members(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
+    fn same_members(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, NoValue> {
         Ok(self.contained(x, y)? && self.contained(y, x)?)
     }
 
-    fn contained(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, Bound> {
+    fn contained(&mut self, x: &[Side<'_>], y: &[Side<'_>]) -> Result<bool, NoValue> {
         let is_set = |side: &Side<'_>| matches!(side.1, Value::Set(_));
         'members: for (index, left) in x.iter().enumerate() {
             // The member at the same place first: most collections are in the same order.

@@ -12,8 +12,8 @@ use dashu_int::ops::UnsignedAbs;
 use dashu_int::{Sign, UBig};
 use dashu_ratio::RBig;
 
-use crate::bound::{Bound, Work};
 use crate::expr::{Expr, Function, Id, Node, Tree};
+use crate::limits::{NoValue, Work};
 use crate::number;
 
 /// The Mersenne prime that serves when there are no radicals: its remainder is a shift and an addition.
@@ -57,12 +57,12 @@ pub(crate) enum Obstacle {
     /// Not of the kind that this field can hold.
     Foreign,
     /// A bound was broken.
-    Bound(Bound),
+    NoValue(NoValue),
 }
 
-impl From<Bound> for Obstacle {
-    fn from(bound: Bound) -> Self {
-        Self::Bound(bound)
+impl From<NoValue> for Obstacle {
+    fn from(bound: NoValue) -> Self {
+        Self::NoValue(bound)
     }
 }
 
@@ -224,7 +224,7 @@ struct Radical {
 }
 
 /// Splits the square root of a rational. `None` if the radicand has a factor that is too large to be known as prime.
-fn radical(value: &RBig, work: &mut Work) -> Result<Option<Radical>, Bound> {
+fn radical(value: &RBig, work: &mut Work) -> Result<Option<Radical>, NoValue> {
     let imaginary = value.sign() == Sign::Negative;
     // The root of n/d is the root of n*d over d.
     let product = value.numerator().unsigned_abs() * value.denominator();
@@ -294,7 +294,7 @@ impl<'k> Point<'k> {
         key: &'k Key,
         round: u8,
         work: &mut Work,
-    ) -> Result<Option<Self>, Bound> {
+    ) -> Result<Option<Self>, NoValue> {
         let mut primes: Vec<u64> = Vec::new();
         let mut imaginary = false;
         for (tree, expr) in sides {
@@ -420,7 +420,7 @@ impl<'k> Point<'k> {
         work.spend(5)?;
         if matches!(
             tree.node(id),
-            Node::Call(..) | Node::Root { .. } | Node::Apply(..) | Node::Big { .. } | Node::Pow(..)
+            Node::Call(..) | Node::Root { .. } | Node::Apply(..) | Node::BigOperator { .. } | Node::Pow(..)
         ) {
             work.spend(HASH_COST)?;
         }
@@ -494,7 +494,7 @@ impl<'k> Point<'k> {
             Node::Root { index, of: a } => self.opaque(&format!("root{index}"), &[of(*a).0]),
             Node::Call(function, a) => self.opaque(&format!("{function:?}"), &[of(*a).0]),
             Node::Log { base, of: a } => self.opaque("log", &[of(*base).0, of(*a).0]),
-            Node::Fold(fold, ids) => {
+            Node::NaryFunction(fold, ids) => {
                 let mut values: Vec<u64> = ids.iter().map(|id| of(*id).0).collect();
                 values.sort_unstable();
                 self.opaque(&format!("{fold:?}"), &values)
@@ -504,7 +504,7 @@ impl<'k> Point<'k> {
                 let values: Vec<u64> = ids.iter().map(|id| of(*id).0).collect();
                 (self.hash(tree.name(*name), &values), 1)
             }
-            Node::Big { op, low, high, body } => {
+            Node::BigOperator { op, low, high, body } => {
                 (self.hash(&format!("{op:?}"), &[of(*low).0, of(*high).0, of(*body).0]), 1)
             }
         })
@@ -551,7 +551,7 @@ pub(crate) fn compare(
     b: (&Tree, Expr),
     key: &Key,
     work: &mut Work,
-) -> Result<Decision, Bound> {
+) -> Result<Decision, NoValue> {
     let mut agreed = 0;
     for round in 0..MAX_POLES {
         let Some(mut point) = Point::new(&[a, b], key, round, work)? else { return Ok(Decision::Open) };
@@ -561,7 +561,7 @@ pub(crate) fn compare(
             Ok(_) => return Ok(if point.is_opaque() { Decision::Open } else { Decision::Different }),
             Err(Obstacle::Pole) => continue,
             Err(Obstacle::Foreign) => return Ok(Decision::Open),
-            Err(Obstacle::Bound(bound)) => return Err(bound),
+            Err(Obstacle::NoValue(bound)) => return Err(bound),
         }
         if agreed == 2 {
             return Ok(if point.is_opaque() { Decision::EqualIfDefined } else { Decision::Equal });
@@ -576,7 +576,7 @@ pub(crate) fn proportional(
     b: (&Tree, Expr),
     key: &Key,
     work: &mut Work,
-) -> Result<Option<bool>, Bound> {
+) -> Result<Option<bool>, NoValue> {
     let Some(mut point) = Point::new(&[a, b], key, 0, work)? else { return Ok(None) };
     let mut first: Option<(u64, u64)> = None;
     let mut agreed = 0;
@@ -587,7 +587,7 @@ pub(crate) fn proportional(
             Ok(values) => values,
             Err(Obstacle::Pole) => continue,
             Err(Obstacle::Foreign) => return Ok(None),
-            Err(Obstacle::Bound(bound)) => return Err(bound),
+            Err(Obstacle::NoValue(bound)) => return Err(bound),
         };
         if (left == 0) != (right == 0) {
             return Ok(if point.is_opaque() { None } else { Some(false) });

@@ -9,9 +9,9 @@ use dashu_ratio::RBig;
 
 use super::{Complex, Evaluation, FRACTIONS, real, unit_fraction, whole};
 use crate::ball::{Ball, Stop};
-use crate::bound::Bound;
-use crate::expr::{Fold, Function, Id, Node, Tree};
-use crate::field::HASH_COST;
+use crate::expr::{Function, Id, NaryFunction, Node, Tree};
+use crate::identity_test::HASH_COST;
+use crate::limits::NoValue;
 use crate::number;
 
 /// Factors by which a factorial of a fraction is brought to the unit interval.
@@ -27,7 +27,7 @@ pub(super) fn is_step(tree: &Tree, node: &Node) -> bool {
     matches!(
         node,
         Node::Call(Function::Floor | Function::Ceil | Function::Sign | Function::Factorial, _)
-            | Node::Fold(Fold::Gcd | Fold::Lcm, _)
+            | Node::NaryFunction(NaryFunction::Gcd | NaryFunction::Lcm, _)
             | Node::Binomial(..)
     )
 }
@@ -75,16 +75,16 @@ impl Evaluation<'_, '_> {
                 if fixed && value.is_zero() { Err(Stop::NotReal) } else { Ok(value) }
             }
             // Which of two unknown numbers is larger is unknown too.
-            Node::Fold(Fold::Max | Fold::Min, ids) => {
+            Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, ids) => {
                 let mut arguments = Vec::with_capacity(ids.len());
                 for id in ids {
                     arguments.push(real(of(*id)?)?.leading(LEADING));
                 }
                 arguments.sort_unstable();
-                let largest = matches!(node, Node::Fold(Fold::Max, _));
+                let largest = matches!(node, Node::NaryFunction(NaryFunction::Max, _));
                 self.some(if largest { "max" } else { "min" }, &arguments)
             }
-            Node::Fold(fold, ids) => {
+            Node::NaryFunction(fold, ids) => {
                 let mut arguments = Vec::with_capacity(ids.len());
                 let mut product = Ball::one();
                 for id in ids {
@@ -98,11 +98,11 @@ impl Evaluation<'_, '_> {
                 arguments.sort_unstable();
                 // The greatest divisor of two numbers times their least multiple is the product of the numbers.
                 match (fold, ids.len()) {
-                    (Fold::Lcm, 2) => {
+                    (NaryFunction::Lcm, 2) => {
                         let divisor = self.some("gcd", &arguments)?;
                         self.context.div(&product, &divisor)
                     }
-                    (Fold::Lcm, _) => self.some("lcm", &arguments),
+                    (NaryFunction::Lcm, _) => self.some("lcm", &arguments),
                     _ => self.some("gcd", &arguments),
                 }
             }
@@ -141,18 +141,18 @@ impl Evaluation<'_, '_> {
         let nearest = self.context.floor(&half)?;
         // The difference of two fractions may be a whole number, and no more than near to it as a ball.
         if self.context.sub(x, &nearest)?.contains_zero() {
-            let count = whole(&nearest).ok_or(Stop::Bound(Bound::TooLarge))?;
+            let count = whole(&nearest).ok_or(Stop::NoValue(NoValue::TooLarge))?;
             let value = match number::factorial(&RBig::from(count), self.context.work) {
-                Err(Bound::Undefined) => return Err(Stop::NotReal),
+                Err(NoValue::Undefined) => return Err(Stop::NotReal),
                 value => value?,
             };
             return self.context.rational(&value);
         }
         let below = self.context.floor(x)?;
         let rest = self.context.sub(x, &below)?;
-        let count = whole(&below).ok_or(Stop::Bound(Bound::TooLarge))?;
+        let count = whole(&below).ok_or(Stop::NoValue(NoValue::TooLarge))?;
         if count.unsigned_abs() > MAX_STEPS {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         let value = self.some("factorial", &[rest.leading(LEADING)])?;
         let mut product = Ball::one();

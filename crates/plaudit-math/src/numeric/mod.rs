@@ -16,9 +16,9 @@ use dashu_ratio::RBig;
 use self::kink::{Flip, Kink, bends};
 use self::step::{LEADING, is_step, with_arguments};
 use crate::ball::{Ball, Context, Stop};
-use crate::bound::{Bound, Work};
-use crate::expr::{Expr, Fold, Function, Id, Node, Tree};
-use crate::field::{HASH_COST, Key};
+use crate::expr::{Expr, Function, Id, NaryFunction, Node, Tree};
+use crate::identity_test::{HASH_COST, Key};
+use crate::limits::{NoValue, Work};
 use crate::number;
 
 /// The precisions at which constants are compared, in bits.
@@ -209,7 +209,7 @@ impl Evaluation<'_, '_> {
                     varies |= of.0;
                     unknown |= of.1;
                 });
-                let step = varies && is_step(tree, node) || unknown && matches!(node, Node::Fold(..));
+                let step = varies && is_step(tree, node) || unknown && matches!(node, Node::NaryFunction(..));
                 depends[index] = (varies, unknown || step);
                 let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
                 let value = if step {
@@ -256,7 +256,7 @@ impl Evaluation<'_, '_> {
             Node::Pi => Complex::real(self.context.pi()?),
             Node::E => Complex::real(self.context.exp(&Ball::one())?),
             Node::I => Complex { re: Ball::zero(), im: Ball::one() },
-            Node::Infinity | Node::Big { .. } => return Err(Stop::NotReal),
+            Node::Infinity | Node::BigOperator { .. } => return Err(Stop::NotReal),
             Node::Sum(terms) => {
                 let mut sum = Complex::real(Ball::zero());
                 for term in terms {
@@ -286,7 +286,7 @@ impl Evaluation<'_, '_> {
                 self.div(&top, &bottom)?
             }
             Node::Binomial(n, k) => self.binomial(of(*n)?, of(*k)?)?,
-            Node::Fold(fold, ids) => {
+            Node::NaryFunction(fold, ids) => {
                 let mut best: Option<Ball> = None;
                 for id in ids {
                     let value = real(of(*id)?)?;
@@ -344,7 +344,7 @@ impl Evaluation<'_, '_> {
 
     fn whole_power(&mut self, base: &Complex, exponent: i64) -> Result<Complex, Stop> {
         if exponent.unsigned_abs() > 1 << 24 {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         }
         if base.is_real() {
             return Ok(Complex::real(self.context.pow(&base.re, exponent)?));
@@ -364,7 +364,7 @@ impl Evaluation<'_, '_> {
 
     fn rational_power(&mut self, base: &Complex, power: &RBig) -> Result<Complex, Stop> {
         let Ok(num) = i64::try_from(power.numerator().clone()) else {
-            return Err(Stop::Bound(Bound::TooLarge));
+            return Err(Stop::NoValue(NoValue::TooLarge));
         };
         if power.is_int() {
             return self.whole_power(base, num);
@@ -471,18 +471,23 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn extreme(&mut self, fold: Fold, a: Ball, b: &Ball) -> Result<Ball, Stop> {
+    fn extreme(&mut self, fold: NaryFunction, a: Ball, b: &Ball) -> Result<Ball, Stop> {
         let order = a.compare(b, &mut self.context)?;
         match (fold, order) {
-            (Fold::Max, Some(Ordering::Less)) | (Fold::Min, Some(Ordering::Greater)) => Ok(b.clone()),
-            (Fold::Max | Fold::Min, Some(_)) => Ok(a),
-            (Fold::Max | Fold::Min, None) => Err(Stop::Imprecise),
-            (Fold::Gcd | Fold::Lcm, _) => {
+            (NaryFunction::Max, Some(Ordering::Less)) | (NaryFunction::Min, Some(Ordering::Greater)) => {
+                Ok(b.clone())
+            }
+            (NaryFunction::Max | NaryFunction::Min, Some(_)) => Ok(a),
+            (NaryFunction::Max | NaryFunction::Min, None) => Err(Stop::Imprecise),
+            (NaryFunction::Gcd | NaryFunction::Lcm, _) => {
                 let (Some(a), Some(b)) = (whole(&a), whole(b)) else { return Err(Stop::NotReal) };
                 let (a, b) = (RBig::from(a), RBig::from(b));
                 let work = &mut *self.context.work;
-                let value =
-                    if fold == Fold::Gcd { number::gcd(&a, &b, work) } else { number::lcm(&a, &b, work) };
+                let value = if fold == NaryFunction::Gcd {
+                    number::gcd(&a, &b, work)
+                } else {
+                    number::lcm(&a, &b, work)
+                };
                 self.context.rational(&value?)
             }
         }
@@ -598,21 +603,26 @@ fn agreement(a: RealExpr<'_>, b: RealExpr<'_>, evaluation: Evaluation<'_, '_>) -
 }
 
 /// Whether a constant has a value.
-pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, NoValue> {
     for precision in PRECISIONS {
         let context = Context { precision, work };
         match Evaluation::constant(key, 0, true, &mut Vec::new(), context).eval(a.0, a.1) {
             Ok(_) => return Ok(true),
             Err(Stop::NotReal) => return Ok(false),
             Err(Stop::Imprecise) => {}
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Stop::NoValue(bound)) => return Err(bound),
         }
     }
     Ok(false)
 }
 
 /// Compares two constants.
-pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<bool, Bound> {
+pub(crate) fn constants(
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
+    key: &Key,
+    work: &mut Work,
+) -> Result<bool, NoValue> {
     let mut close = 0;
     for precision in PRECISIONS {
         let context = Context { precision, work };
@@ -620,14 +630,14 @@ pub(crate) fn constants(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut 
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
             Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
-            Err(Stop::NotReal) => return Err(Bound::Undefined),
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Stop::NotReal) => return Err(NoValue::Undefined),
+            Err(Stop::NoValue(bound)) => return Err(bound),
         }
         if close == 2 {
             return Ok(true);
         }
     }
-    Err(Bound::Undecided)
+    Err(NoValue::Undecided)
 }
 
 /// Compares two functions of letters, where both are real.
@@ -637,7 +647,7 @@ pub(crate) fn functions(
     complex: bool,
     key: &Key,
     work: &mut Work,
-) -> Result<bool, Bound> {
+) -> Result<bool, NoValue> {
     let (left, right) = (a.0.occurs(a.1), b.0.occurs(b.1));
     let kinks = left.kinks || right.kinks;
     let letters = match (left.parts || right.parts, complex) {
@@ -651,7 +661,7 @@ pub(crate) fn functions(
     names.dedup();
     let mut unclear = 0;
     let mut seen: Vec<Kink> = Vec::new();
-    let mut at = |round: u8, work: &mut Work| -> Result<Option<bool>, Bound> {
+    let mut at = |round: u8, work: &mut Work| -> Result<Option<bool>, NoValue> {
         let precisions = if unclear < MAX_UNCLEAR { &POINT_PRECISIONS[..] } else { &POINT_PRECISIONS[..1] };
         for precision in precisions.iter().copied() {
             let points = Points { key, round, names: &names, complex: letters };
@@ -666,7 +676,7 @@ pub(crate) fn functions(
                 Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
                 // Beyond the domain of one of them, or too large at this point: the next point.
                 Err(Stop::NotReal) => return Ok(None),
-                Err(Stop::Bound(_)) => {
+                Err(Stop::NoValue(_)) => {
                     work.spend(1_000)?;
                     return Ok(None);
                 }
@@ -691,7 +701,7 @@ pub(crate) fn functions(
         }
     }
     if !enough && agreements < MIN_POINTS {
-        return Err(Bound::Undecided);
+        return Err(NoValue::Undecided);
     }
     // What bends, as an absolute value, may bend far from zero.
     for round in FRACTIONS + WHOLE..FRACTIONS + WHOLE + if kinks { FAR } else { 0 } {
@@ -710,7 +720,7 @@ pub(crate) fn functions(
                 Evaluation { flip: Some(&flip), ..Evaluation::new(points, complex, &mut unused, context) };
             match agreement(a, b, forced) {
                 Ok(Agreement::Different) => return Ok(false),
-                Err(Stop::Bound(bound)) => return Err(bound),
+                Err(Stop::NoValue(bound)) => return Err(bound),
                 _ => {}
             }
         }
@@ -719,7 +729,12 @@ pub(crate) fn functions(
 }
 
 /// Orders two real constants that are known to be different.
-pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<Ordering, Bound> {
+pub(crate) fn order(
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
+    key: &Key,
+    work: &mut Work,
+) -> Result<Ordering, NoValue> {
     for precision in PRECISIONS {
         let (context, mut kinks) = (Context { precision, work }, Vec::new());
         let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
@@ -731,11 +746,11 @@ pub(crate) fn order(a: RealExpr<'_>, b: RealExpr<'_>, key: &Key, work: &mut Work
         match pair() {
             Ok(Some(order)) => return Ok(order),
             Ok(None) | Err(Stop::Imprecise) => {}
-            Err(Stop::NotReal) => return Err(Bound::Undefined),
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Stop::NotReal) => return Err(NoValue::Undefined),
+            Err(Stop::NoValue(bound)) => return Err(bound),
         }
     }
-    Err(Bound::Undecided)
+    Err(NoValue::Undecided)
 }
 
 /// Whether a constant is within `half` of a rational, which is what it means to be rounded to it.
@@ -745,7 +760,7 @@ pub(crate) fn within(
     half: &RBig,
     key: &Key,
     work: &mut Work,
-) -> Result<bool, Bound> {
+) -> Result<bool, NoValue> {
     for precision in PRECISIONS {
         let (context, mut kinks) = (Context { precision, work }, Vec::new());
         let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
@@ -760,10 +775,10 @@ pub(crate) fn within(
             Ok(Some(order)) => return Ok(order == Ordering::Less),
             Ok(None) | Err(Stop::Imprecise) => {}
             Err(Stop::NotReal) => return Ok(false),
-            Err(Stop::Bound(bound)) => return Err(bound),
+            Err(Stop::NoValue(bound)) => return Err(bound),
         }
     }
-    Err(Bound::Undecided)
+    Err(NoValue::Undecided)
 }
 
 /// The sign of a constant that may be a quotient of two functions of letters at a point.
