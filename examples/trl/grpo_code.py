@@ -1,6 +1,6 @@
 """A reward of tests that rises: TRL's GRPO teaches a tiny random model to write programs that pass their tests in plaudit's sandbox.
 
-    pip install plaudit "trl>=1.16" && python examples/trl/grpo_code.py
+    pip install . "trl>=1.16" && python examples/trl/grpo_code.py
 
 Every prompt is a task with four tests of its own, made up here: double a number, or add three to it. The words of the model are
 statements, so that whatever it writes is a program. The reward is the share of tests that the program passes.

@@ -1,6 +1,6 @@
 """A reward that rises: TRL's GRPO trains a tiny random model with a plaudit recipe: offline, on a CPU, in under a minute.
 
-    pip install plaudit "trl>=1.16" && python examples/trl/grpo_tiny.py
+    pip install . "trl>=1.16" && python examples/trl/grpo_tiny.py
 
     python examples/trl/grpo_tiny.py --math      # the shipped recipe `math`: learns to box 3 where the reference is \\frac{6}{2}
 

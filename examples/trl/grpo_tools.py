@@ -1,6 +1,6 @@
 """An agent learns to use a calculator: TRL's GRPO trains a tiny random model with a tool, offline, on a CPU, in about a minute.
 
-    pip install plaudit "trl>=1.16" && python examples/trl/grpo_tools.py
+    pip install . "trl>=1.16" && python examples/trl/grpo_tools.py
 
 The model is asked for a sum. It may call `add`, TRL runs the call and hands the result back as a turn of the tool, and the
 model speaks again. The recipe pays for the right call, and for the right number in the model's own final words: that the
