@@ -22,7 +22,7 @@ from run import HERE, ROOT, figures, machine
 VECTORS = ROOT / "golden" / "math_verify.jsonl"
 CORPUS = HERE / "data" / "math.jsonl"
 # What must be reached: the share of right verdicts, false positives, and how many times math-verify's rate.
-LEAST_RIGHT, MOST_CREDIT, LEAST_RATIO = 0.99, 2, 300
+LEAST_RIGHT, MAX_CREDIT, LEAST_RATIO = 0.99, 2, 300
 
 
 def judged(rows, credit):
@@ -96,7 +96,7 @@ def main():
     out.write_text(json.dumps(raw, indent=1) + "\n", encoding="utf-8")
     print(f"raw figures: {out}", file=sys.stderr)
     own = tables["plaudit"]
-    reached = own["right"] >= LEAST_RIGHT * own["all"] and own["false_positives"] <= MOST_CREDIT and ratio >= LEAST_RATIO
+    reached = own["right"] >= LEAST_RIGHT * own["all"] and own["false_positives"] <= MAX_CREDIT and ratio >= LEAST_RATIO
     return 0 if reached else 1
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 UV = ROOT / ".venvs/tools/bin/uv"
-LARGEST = 25_000_000
+MAX_BYTES = 25_000_000
 IMPORT_SECONDS = 0.100
 # What e_machine of an ELF file says.
 MACHINES = {"x86_64": 62, "aarch64": 183}
@@ -59,7 +59,7 @@ def check(holds: bool, what: str) -> None:
 def look_inside(wheel: Path) -> None:
     """The size, the names, the machine and the libraries' versions that its platform promises."""
     size = wheel.stat().st_size
-    check(size <= LARGEST, f"{wheel.name} has {size / 1e6:.1f} MB")
+    check(size <= MAX_BYTES, f"{wheel.name} has {size / 1e6:.1f} MB")
     _, _, _, abi, platforms = wheel.stem.split("-")
     check(abi == "abi3", f"{wheel.name} is not for every Python from 3.10 on")
     with zipfile.ZipFile(wheel) as archive:

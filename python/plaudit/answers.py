@@ -20,7 +20,7 @@ from plaudit.values import plain
 MAX_MESSAGE, MAX_NAME, MAX_FACT, MAX_FACTS = 500, 64, 2000, 32
 
 # The largest number that 32 bits hold, and the smallest and largest whole ones of 64.
-LARGEST = (2 - 2**-23) * 2.0**127
+MAX_F32 = (2 - 2**-23) * 2.0**127
 WHOLE = range(-(2**63), 2**64)
 
 Named = tuple[str, Any, Any]
@@ -87,7 +87,7 @@ def message_of(error: BaseException) -> str:
 def _finite(value: float) -> float | str:
     if not math.isfinite(value):
         return f"the reward gave back {value}"
-    if abs(value) > LARGEST:
+    if abs(value) > MAX_F32:
         return f"the reward gave back {value:g}, and trainers compute with 32 bits"
     return value
 

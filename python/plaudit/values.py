@@ -9,7 +9,7 @@ from typing import Any
 
 from plaudit._plaudit import ArgumentError
 
-DEEPEST = 64
+MAX_DEPTH = 64
 """How deep a value may be nested; the engine takes no more."""
 
 _PLAIN = (bool, int, float, str)
@@ -44,8 +44,8 @@ def plain(value: Any, *, strict: bool = False) -> Any:
 def _at_depth(value: Any, strict: bool, depth: int) -> Any:
     if value is None or type(value) in _PLAIN:
         return value
-    if depth > DEEPEST:
-        raise ArgumentError(f"nested deeper than {DEEPEST}")
+    if depth > MAX_DEPTH:
+        raise ArgumentError(f"nested deeper than {MAX_DEPTH}")
     if hasattr(value, "tolist"):
         return _at_depth(value.tolist(), strict, depth + 1)
     for kind in _PLAIN:

@@ -1,7 +1,7 @@
 //! What a new process does between `clone` and `execve`: namespaces, files, user, limits, Landlock, seccomp.
 //!
 //! The process shares the engine's memory until `execve`, so nothing here may allocate, panic, lock, or call the C library.
-//! Everything it needs lies ready in a [`Birth`]; what it found out, it leaves there.
+//! Everything it needs lies ready in a [`ChildSetup`]; what it found out, it leaves there.
 
 use crate::attack::{self, AttackTable};
 use crate::filter;
@@ -97,7 +97,7 @@ pub(crate) struct BoxFile<'a> {
 }
 
 /// What the engine gives the new process, and what the process tells the engine: they share memory.
-pub(crate) struct Birth<'a> {
+pub(crate) struct ChildSetup<'a> {
     pub(crate) mounts: &'a [MountStep],
     pub(crate) files: &'a [BoxFile<'a>],
     pub(crate) work: &'a CStr,
@@ -143,9 +143,9 @@ const OWN_NAMESPACES: i32 =
     libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS | libc::CLONE_NEWCGROUP;
 
 /// The entry of the process that joins the namespaces of a slot, makes the box as its sibling, and ends.
-pub(crate) extern "C" fn join(birth: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: the engine keeps the `Birth` alive until this process and the box have left its memory.
-    let shared = unsafe { &*birth.cast::<Birth<'_>>() };
+pub(crate) extern "C" fn join(setup: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the engine keeps the `ChildSetup` alive until this process and the box have left its memory.
+    let shared = unsafe { &*setup.cast::<ChildSetup<'_>>() };
     shared.step.store(Step::Identity as u32, Ordering::Release);
     let [users, network, mounts] = shared.namespaces;
     let kinds = [(users, libc::CLONE_NEWUSER), (network, libc::CLONE_NEWNET), (mounts, libc::CLONE_NEWNS)];
@@ -164,7 +164,7 @@ pub(crate) extern "C" fn join(birth: *mut libc::c_void) -> libc::c_int {
             enter,
             shared.stack,
             flags,
-            birth,
+            setup,
             shared.place.as_ptr(),
             std::ptr::null_mut::<libc::c_void>(),
             shared.shares_memory.as_ptr(),
@@ -182,17 +182,17 @@ pub(crate) const BOX_FLAGS: i32 =
     libc::CLONE_VM | libc::CLONE_PARENT_SETTID | libc::CLONE_CHILD_CLEARTID | libc::SIGCHLD;
 
 /// The entry of a box.
-pub(crate) extern "C" fn enter(birth: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: the engine keeps the `Birth` alive until this process has its own memory or is gone.
-    let birth = unsafe { &*birth.cast::<Birth<'_>>() };
-    if let Err(errno) = live(birth) {
-        birth.errno.store(errno, Ordering::Release);
+pub(crate) extern "C" fn enter(setup: *mut libc::c_void) -> libc::c_int {
+    // SAFETY: the engine keeps the `ChildSetup` alive until this process has its own memory or is gone.
+    let setup = unsafe { &*setup.cast::<ChildSetup<'_>>() };
+    if let Err(errno) = child_main(setup) {
+        setup.errno.store(errno, Ordering::Release);
     }
     sys::exit(127)
 }
 
-fn live(birth: &Birth<'_>) -> Result<(), Errno> {
-    let begin = |step: Step| birth.step.store(step as u32, Ordering::Release);
+fn child_main(setup: &ChildSetup<'_>) -> Result<(), Errno> {
+    let begin = |step: Step| setup.step.store(step as u32, Ordering::Release);
 
     begin(Step::Group);
     die_with_engine()?;
@@ -201,23 +201,23 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
     call(libc::SYS_setpgid, [0; 6])?;
 
     // The guard sets this before it reads its table, and our number stood there before we ran: one of us sees the other.
-    if birth.engine_dead.load(Ordering::SeqCst) {
+    if setup.engine_dead.load(Ordering::SeqCst) {
         return Err(libc::ECANCELED);
     }
 
     begin(Step::Mounts);
-    for step in birth.mounts {
-        build(step, &birth.build)?;
+    for step in setup.mounts {
+        build(step, &setup.build)?;
     }
 
     begin(Step::Files);
-    call_path(libc::SYS_chdir, birth.work, [0; 5])?;
-    for file in birth.files {
+    call_path(libc::SYS_chdir, setup.work, [0; 5])?;
+    for file in setup.files {
         sys::write_file(&file.path, file.content, if file.executable { 0o755 } else { 0o644 })?;
     }
 
     begin(Step::User);
-    if let Some((user, group)) = birth.user {
+    if let Some((user, group)) = setup.user {
         let (user, group) = (user as usize, group as usize);
         call(libc::SYS_setgroups, [0; 6])?;
         call(libc::SYS_setresgid, [group, group, group, 0, 0, 0])?;
@@ -226,7 +226,7 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
     drop_capabilities()?;
 
     begin(Step::Limits);
-    for (resource, limit) in birth.limits {
+    for (resource, limit) in setup.limits {
         limit_to(*resource, *limit)?;
     }
 
@@ -234,12 +234,12 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
     call(libc::SYS_prctl, [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0, 0])?;
 
     begin(Step::Landlock);
-    if let Some(rules) = birth.landlock {
+    if let Some(rules) = setup.landlock {
         call(libc::SYS_landlock_restrict_self, [rules as usize, 0, 0, 0, 0, 0])?;
     }
 
     begin(Step::Descriptors);
-    for (target, fd) in birth.descriptors.iter().enumerate() {
+    for (target, fd) in setup.descriptors.iter().enumerate() {
         call(libc::SYS_dup3, [*fd as usize, target, 0, 0, 0, 0])?;
     }
     call(libc::SYS_close_range, [3, u32::MAX as usize, 0, 0, 0, 0])?;
@@ -248,25 +248,25 @@ fn live(birth: &Birth<'_>) -> Result<(), Errno> {
     die_with_engine()?;
 
     begin(Step::Seccomp);
-    if birth.program_length > 0 {
+    if setup.program_length > 0 {
         let own = call(libc::SYS_getpid, [0; 6])? as u32;
         // SAFETY: the engine made this copy of the filter for this process and does not touch it meanwhile.
-        let program = unsafe { std::slice::from_raw_parts_mut(birth.program, birth.program_length) };
-        filter::Filter::set_own_process(program, birth.own, own);
+        let program = unsafe { std::slice::from_raw_parts_mut(setup.program, setup.program_length) };
+        filter::Filter::set_own_process(program, setup.own, own);
         filter::install(program)?;
     }
 
     begin(Step::Ready);
-    if let Some(table) = birth.attacks {
+    if let Some(table) = setup.attacks {
         attack::make(table);
         sys::exit(0);
     }
     begin(Step::Execute);
-    while birth.held.load(Ordering::Acquire) != 0 {
-        let _ = sys::futex_wait(&birth.held, 1, 1000);
+    while setup.held.load(Ordering::Acquire) != 0 {
+        let _ = sys::futex_wait(&setup.held, 1, 1000);
     }
-    let (arguments, environment) = (birth.arguments.as_ptr() as usize, birth.environment.as_ptr() as usize);
-    call_path(libc::SYS_execve, birth.executable, [arguments, environment, 0, 0, 0]).map(|_| ())
+    let (arguments, environment) = (setup.arguments.as_ptr() as usize, setup.environment.as_ptr() as usize);
+    call_path(libc::SYS_execve, setup.executable, [arguments, environment, 0, 0, 0]).map(|_| ())
 }
 
 /// The kernel kills this process when the thread that made it ends.

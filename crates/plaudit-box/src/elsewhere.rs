@@ -1,6 +1,6 @@
 //! The sandbox where the system is not Linux: there is none, and whoever opens one is told so.
 
-use crate::job::{BoxFailure, Job, RunResult};
+use crate::job::{BoxError, Job, RunResult};
 use crate::options::{Isolation, Options};
 use crate::report::{LayerReport, SandboxReport};
 use std::convert::Infallible;
@@ -50,12 +50,12 @@ impl Sandbox {
     }
 
     /// Runs a job in a box of its own.
-    pub fn run(&self, _: &Job) -> Result<RunResult, BoxFailure> {
+    pub fn run(&self, _: &Job) -> Result<RunResult, BoxError> {
         match self.0 {}
     }
 
     /// Runs two jobs at once in boxes of their own.
-    pub fn run_pair(&self, _: [&Job; 2]) -> Result<[RunResult; 2], BoxFailure> {
+    pub fn run_pair(&self, _: [&Job; 2]) -> Result<[RunResult; 2], BoxError> {
         match self.0 {}
     }
 }

@@ -1,7 +1,7 @@
 //! The guard: a process that kills the boxes of an engine which was itself killed.
 //!
-//! Each box asks the kernel for a signal at the engine's death, but a program can lose that wish: a thread of it that calls
-//! `execve` takes the place of the process and brings no wish along. The guard keeps its own. It is one process for all
+//! Each box asks the kernel for a signal at the engine's death, but a program can lose that death signal: a thread of it that calls
+//! `execve` takes the place of the process and brings none along. The guard keeps its own. It is one process for all
 //! boxes, made with `CLONE_VM`: it costs no copy of the engine's memory and finds the boxes in a table that it shares. It
 //! sleeps until the thread that made it is gone, by `kill -9`, by an end or by `execve`, kills what the table names, and ends.
 
@@ -28,7 +28,7 @@ pub(crate) struct Guard {
     pub(crate) engine_dead: Arc<AtomicBool>,
     stopping: Arc<AtomicBool>,
     owner: u32,
-    keeper: Option<JoinHandle<()>>,
+    respawner: Option<JoinHandle<()>>,
 }
 
 const STACK: usize = 16 * 1024;
@@ -42,7 +42,7 @@ impl Guard {
         let told_dead = Arc::clone(&engine_dead);
         let (told, tell) = std::sync::mpsc::channel();
         let (shared_process, shared_stopping) = (Arc::clone(&process), Arc::clone(&stopping));
-        let keeper = std::thread::Builder::new()
+        let respawner = std::thread::Builder::new()
             .name("box-guard".into())
             .stack_size(64 * 1024)
             .spawn(move || {
@@ -69,9 +69,13 @@ impl Guard {
             })
             .map_err(|error| error.raw_os_error().unwrap_or(libc::EAGAIN))?;
         match tell.recv() {
-            Ok(Ok(())) => {
-                Ok(Self { process, engine_dead, stopping, owner: std::process::id(), keeper: Some(keeper) })
-            }
+            Ok(Ok(())) => Ok(Self {
+                process,
+                engine_dead,
+                stopping,
+                owner: std::process::id(),
+                respawner: Some(respawner),
+            }),
             Ok(Err(errno)) => Err(errno),
             Err(_) => Err(libc::EAGAIN),
         }
@@ -80,15 +84,15 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // A process that a host has forked has a copy of this, but neither the guard nor its keeper.
+        // A process that a host has forked has a copy of this, but neither the guard nor its respawner.
         if std::process::id() != self.owner {
             return;
         }
         self.stopping.store(true, Ordering::Release);
         let pid = self.process.load(Ordering::Acquire);
         let _ = call(libc::SYS_kill, [pid as usize, libc::SIGTERM as usize, 0, 0, 0, 0]);
-        if let Some(keeper) = self.keeper.take() {
-            let _ = keeper.join();
+        if let Some(respawner) = self.respawner.take() {
+            let _ = respawner.join();
         }
     }
 }
@@ -98,7 +102,7 @@ fn start_process(watch: &Watch, stack: &mut [u128]) -> Result<i32, Errno> {
     let top = stack.as_mut_ptr_range().end;
     let argument = (watch as *const Watch).cast_mut();
     let mask = crate::launch::block_signals();
-    // SAFETY: `guard` calls nothing but the kernel, on a stack of its own, and both outlive it: the keeper waits for its end.
+    // SAFETY: `guard` calls nothing but the kernel, on a stack of its own, and both outlive it: the respawner waits for its end.
     // No exit signal, so that a host's own `wait` never sees it.
     let pid = unsafe { libc::clone(guard, top.cast(), libc::CLONE_VM, argument.cast()) };
     let errno = sys::last_errno();
@@ -119,7 +123,7 @@ fn wait_for(pid: i32) {
 
 /// The guard itself. All signals are blocked here, and stay so.
 extern "C" fn guard(watch: *mut libc::c_void) -> libc::c_int {
-    // SAFETY: the keeper's thread owns the `Watch` and waits for this process; where it is killed, its memory stays ours.
+    // SAFETY: the respawner's thread owns the `Watch` and waits for this process; where it is killed, its memory stays ours.
     let watch = unsafe { &*watch.cast::<Watch>() };
     let _ = call(libc::SYS_setsid, [0; 6]);
     let _ = call(libc::SYS_prctl, [libc::PR_SET_PDEATHSIG as usize, libc::SIGTERM as usize, 0, 0, 0, 0]);

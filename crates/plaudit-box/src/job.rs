@@ -145,7 +145,7 @@ pub struct RunResult {
 
 /// Why there is no result. None of these is the program's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BoxFailure {
+pub enum BoxError {
     /// A layer could not be put on: its name, and the number of the error.
     Setup {
         /// The layer.
@@ -156,12 +156,12 @@ pub enum BoxFailure {
     /// The program wanted a processor and did not get it within the limit on the clock. Worth one more try.
     HostOverloaded,
     /// The host could not give what supervision needs, or took the process away; what, and the number of the error.
-    Lost(&'static str, i32),
+    HostError(&'static str, i32),
     /// The job itself cannot be run as it is written.
     Request(String),
 }
 
-impl std::fmt::Display for BoxFailure {
+impl std::fmt::Display for BoxError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let text = |errno: &i32| std::io::Error::from_raw_os_error(*errno);
         match self {
@@ -171,10 +171,10 @@ impl std::fmt::Display for BoxFailure {
             Self::HostOverloaded => {
                 f.write_str("the host was overloaded: the program waited for a processor")
             }
-            Self::Lost(what, errno) => write!(f, "the sandbox failed: {what}: {}", text(errno)),
+            Self::HostError(what, errno) => write!(f, "the sandbox failed: {what}: {}", text(errno)),
             Self::Request(text) => write!(f, "the job cannot be run: {text}"),
         }
     }
 }
 
-impl std::error::Error for BoxFailure {}
+impl std::error::Error for BoxError {}

@@ -1,11 +1,11 @@
-//! Starts one box: prepares its birth, clones, and waits until the program has its own memory.
+//! Starts one box: prepares it, clones, and waits until the program has its own memory.
 
 use crate::attack::AttackTable;
-use crate::child::{BOX_FLAGS, Birth, BoxFile, BuildOptions, MountStep, Step, enter, join};
+use crate::child::{BOX_FLAGS, BoxFile, BuildOptions, ChildSetup, MountStep, Step, enter, join};
 use crate::filter::Filter;
 use crate::namespaces::Namespaces;
 use crate::sys::{self, Errno, Resource, call};
-use crate::{BoxFailure, Isolation, usage};
+use crate::{BoxError, Isolation, usage};
 use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -20,7 +20,7 @@ const STACK: usize = 64 * 1024;
 const SETUP: Duration = Duration::from_secs(20);
 
 /// What a box is made of.
-pub(crate) struct Blueprint<'a> {
+pub(crate) struct LaunchSpec<'a> {
     pub(crate) isolation: Isolation,
     /// The namespaces of the slot, where boxes have them.
     pub(crate) namespaces: Option<&'a Namespaces>,
@@ -54,9 +54,9 @@ pub(crate) struct Started {
 }
 
 /// Builds a box and starts its program. `place` receives the process before it runs, and is empty again after a failure.
-pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, BoxFailure> {
+pub(crate) fn start(plan: &LaunchSpec<'_>, place: &AtomicI32) -> Result<Started, BoxError> {
     let Some(executable) = plan.arguments.first() else {
-        return Err(BoxFailure::Request("no program is named".into()));
+        return Err(BoxError::Request("no program is named".into()));
     };
     let pointers = |texts: &[CString]| -> Vec<*const libc::c_char> {
         texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
@@ -68,7 +68,7 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
     // One for the box; with namespaces one for the process that joins the namespaces and makes it.
     let mut stacks = vec![0_u128; 2 * STACK / 16];
     let tops = [stacks.as_mut_ptr_range().end, stacks.as_mut_ptr_range().start.wrapping_add(STACK / 16)];
-    let birth = Birth {
+    let setup = ChildSetup {
         mounts: plan.mounts,
         files: plan.files,
         work: plan.work,
@@ -95,15 +95,15 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         step: AtomicU32::new(0),
         errno: AtomicI32::new(0),
     };
-    let shared = (&raw const birth).cast_mut().cast();
+    let shared = (&raw const setup).cast_mut().cast();
     let mask = block_signals();
-    // SAFETY: `join` and `enter` call nothing but the kernel, on stacks of their own. `birth`, what it borrows and the stacks live
+    // SAFETY: `join` and `enter` call nothing but the kernel, on stacks of their own. `setup`, what it borrows and the stacks live
     // until `joining` and `shares_memory` are 0, which the kernel sets when the processes have left our memory.
     let made = unsafe {
         let (none, word) = (std::ptr::null_mut::<libc::c_void>(), |word: &AtomicU32| word.as_ptr());
         if namespaced {
             let flags = libc::CLONE_VM | libc::CLONE_CHILD_CLEARTID;
-            libc::clone(join, tops[1].cast(), flags, shared, none, none, word(&birth.joining))
+            libc::clone(join, tops[1].cast(), flags, shared, none, none, word(&setup.joining))
         } else {
             libc::clone(
                 enter,
@@ -112,7 +112,7 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
                 shared,
                 place.as_ptr(),
                 none,
-                word(&birth.shares_memory),
+                word(&setup.shares_memory),
             )
         }
     };
@@ -120,7 +120,7 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
     set_signals(mask);
     if made < 0 {
         place.store(0, Ordering::Release);
-        return Err(BoxFailure::Setup { layer: Step::Clone.layer(), errno });
+        return Err(BoxError::Setup { layer: Step::Clone.layer(), errno });
     }
     let deadline = Instant::now() + SETUP;
     let left = |word: &AtomicU32, process: i32| {
@@ -132,30 +132,30 @@ pub(crate) fn start(plan: &Blueprint<'_>, place: &AtomicI32) -> Result<Started, 
         }
     };
     let process = if namespaced {
-        left(&birth.joining, made);
+        left(&setup.joining, made);
         let _ = reap(made);
-        birth.process.load(Ordering::Acquire)
+        setup.process.load(Ordering::Acquire)
     } else {
         made
     };
     // Most of the box is built meanwhile; its program starts when the clock is there, so that it has all of its children.
     let clock = if plan.clock && process > 0 { usage::clock(process).ok() } else { None };
-    birth.held.store(0, Ordering::Release);
-    sys::futex_wake(&birth.held);
+    setup.held.store(0, Ordering::Release);
+    sys::futex_wake(&setup.held);
     if process > 0 {
-        left(&birth.shares_memory, process);
+        left(&setup.shares_memory, process);
     }
-    let step = Step::of(birth.step.load(Ordering::Acquire));
-    let errno = birth.errno.load(Ordering::Acquire);
+    let step = Step::of(setup.step.load(Ordering::Acquire));
+    let errno = setup.errno.load(Ordering::Acquire);
     let complete = if plan.attacks.is_some() { Step::Ready } else { Step::Execute };
     if process <= 0 || errno != 0 || step != complete {
         place.store(0, Ordering::Release);
         if process > 0 {
             let _ = reap(process);
         }
-        return Err(BoxFailure::Setup { layer: step.layer(), errno });
+        return Err(BoxError::Setup { layer: step.layer(), errno });
     }
-    Ok(Started { process, clock, proc_errno: birth.build.proc_errno.load(Ordering::Acquire) })
+    Ok(Started { process, clock, proc_errno: setup.build.proc_errno.load(Ordering::Acquire) })
 }
 
 /// The effective user or group of this process.

@@ -1,7 +1,7 @@
 //! The layers of a box: their names, what became of each, and the remedy where one does not work.
 
 use crate::child::Step;
-use crate::job::BoxFailure;
+use crate::job::BoxError;
 use crate::options::Isolation;
 use crate::report::LayerReport;
 
@@ -57,10 +57,10 @@ pub(crate) fn remedy(layer: &str, errno: i32) -> Option<&'static str> {
 
 impl LayerReport {
     /// A layer that could not be put on.
-    pub(crate) fn failed(isolation: Isolation, failure: &BoxFailure) -> Self {
+    pub(crate) fn failed(isolation: Isolation, failure: &BoxError) -> Self {
         let (name, errno) = match failure {
-            BoxFailure::Setup { layer, errno } => (*layer, *errno),
-            BoxFailure::Lost(what, errno) => (*what, *errno),
+            BoxError::Setup { layer, errno } => (*layer, *errno),
+            BoxError::HostError(what, errno) => (*what, *errno),
             _ => ("program", 0),
         };
         let detail = format!("refused: {}", std::io::Error::from_raw_os_error(errno));

@@ -18,8 +18,8 @@
 //!
 //! What must hold:
 //!
-//! - A failure of the sandbox is a [`BoxFailure`], never the result of a program. A [`RunResult`] exists only after every layer
-//!   was on: the last step before `execve` says so, and each step before it stops the birth where it fails.
+//! - A failure of the sandbox is a [`BoxError`], never the result of a program. A [`RunResult`] exists only after every layer
+//!   was on: the last step before `execve` says so, and each step before it stops the setup where it fails.
 //! - A program gets an empty environment, descriptors 0 to 2, and its own files. Expected outputs never enter the box.
 //! - CPU time decides about the limit of time. A program that wanted a processor and got none has met an overloaded host.
 //! - An end that nothing explains is the program's own (`supervise.rs`).
@@ -77,7 +77,7 @@ mod elsewhere;
 
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::Sandbox;
-pub use job::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult};
+pub use job::{BoxError, Exit, Job, LimitHit, Limits, RunResult};
 pub use options::{Isolation, Options};
 pub use report::{LayerReport, SandboxReport};
 #[cfg(target_os = "linux")]

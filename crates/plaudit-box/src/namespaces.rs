@@ -5,7 +5,7 @@
 //! the kernel counts the processes of a slot by themselves, as it does for each namespace of users.
 
 use crate::child::{BuildOptions, MountStep, Step, build, die_with_engine};
-use crate::job::BoxFailure;
+use crate::job::BoxError;
 use crate::launch::{self, INSIDE, block_signals, set_signals};
 use crate::sys::{self, Errno};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Namespaces {
     /// Makes the namespaces of a slot whose boxes belong to `user`, or to ourselves.
-    pub(crate) fn new(mounts: &[MountStep], user: Option<u32>) -> Result<Self, BoxFailure> {
+    pub(crate) fn new(mounts: &[MountStep], user: Option<u32>) -> Result<Self, BoxError> {
         let template = Template {
             mounts,
             build: BuildOptions { work: c"", proc_errno: AtomicI32::new(0) },
@@ -69,7 +69,7 @@ impl Namespaces {
         let errno = sys::last_errno();
         set_signals(mask);
         if process < 0 {
-            return Err(BoxFailure::Setup { layer: Step::Clone.layer(), errno });
+            return Err(BoxError::Setup { layer: Step::Clone.layer(), errno });
         }
         let tell = |value| {
             template.go.store(value, Ordering::Release);
@@ -96,7 +96,7 @@ impl Namespaces {
         }
         let _ = launch::reap(process);
         let step = Step::of(template.step.load(Ordering::Acquire));
-        let setup = |step: Step| move |errno| BoxFailure::Setup { layer: step.layer(), errno };
+        let setup = |step: Step| move |errno| BoxError::Setup { layer: step.layer(), errno };
         mapped.map_err(setup(Step::Identity))?;
         if errno != 0 {
             return Err(setup(step)(errno));

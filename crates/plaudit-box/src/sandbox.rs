@@ -4,19 +4,19 @@ use crate::attack::{ATTACKS, AttackTable};
 use crate::child::{BoxFile, MountStep, Step};
 use crate::filter::Filter;
 use crate::guard::{BoxTable, Guard};
-use crate::job::{BoxFailure, Exit, Job, Limits, RunResult};
+use crate::job::{BoxError, Exit, Job, Limits, RunResult};
 use crate::landlock;
-use crate::launch::{self, Blueprint, INSIDE, Started};
+use crate::launch::{self, INSIDE, LaunchSpec, Started};
 use crate::layout::{self, WORK};
 use crate::namespaces::Namespaces;
 use crate::options::{Isolation, Options};
 use crate::report::{LayerReport, SandboxReport};
 use crate::scratch::{Scratch, write_files};
-use crate::slot::{Seat, Slot, Slots};
+use crate::slot::{BoxSlot, Slot, Slots};
 use crate::streams::{above_two, input, joint, pipe};
 use crate::supervise::{self, Running};
 use crate::sys::{self, Errno, Resource};
-use crate::usage::{self, MOST_DESCRIPTORS};
+use crate::usage::{self, MAX_DESCRIPTORS};
 use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -96,7 +96,7 @@ impl Sandbox {
     }
 
     /// Runs a job in a box of its own. Waits for a free slot, then for the end of the program.
-    pub fn run(&self, job: &Job) -> Result<RunResult, BoxFailure> {
+    pub fn run(&self, job: &Job) -> Result<RunResult, BoxError> {
         self.check_owner()?;
         let slot = self.slots.take();
         let result = self.run_in(&slot.first, job);
@@ -107,10 +107,10 @@ impl Sandbox {
     /// Runs two jobs at once in boxes of their own: the standard output of each is the standard input of the other, by pipes
     /// that nobody else holds. Where one is ended for a limit, so is the other; the result of the latter says that it was
     /// killed. Takes one slot, since one of the two mostly waits for the other.
-    pub fn run_pair(&self, jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxFailure> {
+    pub fn run_pair(&self, jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxError> {
         self.check_owner()?;
         if jobs.iter().any(|job| !job.stdin.is_empty()) {
-            return Err(BoxFailure::Request("the input of a pair is the other's output".into()));
+            return Err(BoxError::Request("the input of a pair is the other's output".into()));
         }
         let slot = self.slots.take();
         let result = self.run_pair_in([&slot.first, &slot.second], jobs);
@@ -118,41 +118,41 @@ impl Sandbox {
         result
     }
 
-    fn check_owner(&self) -> Result<(), BoxFailure> {
+    fn check_owner(&self) -> Result<(), BoxError> {
         if std::process::id() == self.owner {
             return Ok(());
         }
-        Err(BoxFailure::Lost("the sandbox belongs to the process that forked this one", libc::ECHILD))
+        Err(BoxError::HostError("the sandbox belongs to the process that forked this one", libc::ECHILD))
     }
 
-    fn run_in(&self, seat: &Seat, job: &Job) -> Result<RunResult, BoxFailure> {
-        let stdin = input(&job.stdin).map_err(lost("memfd_create"))?;
-        let (stdout, stdout_end) = pipe(seat.user).map_err(lost("pipe2"))?;
-        let (stderr, stderr_end) = pipe(seat.user).map_err(lost("pipe2"))?;
+    fn run_in(&self, box_slot: &BoxSlot, job: &Job) -> Result<RunResult, BoxError> {
+        let stdin = input(&job.stdin).map_err(host_error("memfd_create"))?;
+        let (stdout, stdout_end) = pipe(box_slot.user).map_err(host_error("pipe2"))?;
+        let (stderr, stderr_end) = pipe(box_slot.user).map_err(host_error("pipe2"))?;
         let descriptors = [stdin.as_raw_fd(), stdout_end.as_raw_fd(), stderr_end.as_raw_fd()];
-        let started = self.start(seat, job, descriptors, None);
+        let started = self.start(box_slot, job, descriptors, None);
         drop((stdin, stdout_end, stderr_end));
         if let Some(result) = started.as_ref().err().and_then(|failure| not_executable(job, failure)) {
-            seat.empty();
+            box_slot.empty();
             return Ok(result);
         }
         let result = started.and_then(|started| {
             let limits = &job.limits;
-            let place = &self.boxes[seat.index];
+            let place = &self.boxes[box_slot.index];
             let Started { process, clock, .. } = started;
             let running = Running { process, clock, place, limits, stdout: Some(stdout), stderr };
             let [result] = supervise::watch([running])?;
             Ok(result)
         });
-        seat.empty();
+        box_slot.empty();
         result
     }
 
-    fn run_pair_in(&self, seats: [&Seat; 2], jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxFailure> {
-        let (first_input, second_output) = joint().map_err(lost("pipe2"))?;
-        let (second_input, first_output) = joint().map_err(lost("pipe2"))?;
-        let (first_errors, first_end) = pipe(seats[0].user).map_err(lost("pipe2"))?;
-        let (second_errors, second_end) = pipe(seats[1].user).map_err(lost("pipe2"))?;
+    fn run_pair_in(&self, box_slots: [&BoxSlot; 2], jobs: [&Job; 2]) -> Result<[RunResult; 2], BoxError> {
+        let (first_input, second_output) = joint().map_err(host_error("pipe2"))?;
+        let (second_input, first_output) = joint().map_err(host_error("pipe2"))?;
+        let (first_errors, first_end) = pipe(box_slots[0].user).map_err(host_error("pipe2"))?;
+        let (second_errors, second_end) = pipe(box_slots[1].user).map_err(host_error("pipe2"))?;
         let ends = [(first_input, first_output, first_end), (second_input, second_output, second_end)];
         let descriptors = ends
             .each_ref()
@@ -160,14 +160,14 @@ impl Sandbox {
         let running = |index: usize, started: Started, stderr: OwnedFd| Running {
             process: started.process,
             clock: started.clock,
-            place: &self.boxes[seats[index].index],
+            place: &self.boxes[box_slots[index].index],
             limits: &jobs[index].limits,
             stdout: None,
             stderr,
         };
-        let result = self.start(seats[0], jobs[0], descriptors[0], None).and_then(|started| {
+        let result = self.start(box_slots[0], jobs[0], descriptors[0], None).and_then(|started| {
             let first = running(0, started, first_errors);
-            match self.start(seats[1], jobs[1], descriptors[1], None) {
+            match self.start(box_slots[1], jobs[1], descriptors[1], None) {
                 Ok(started) => {
                     // So that each sees the end of the other.
                     drop(ends);
@@ -180,20 +180,20 @@ impl Sandbox {
                 }
             }
         });
-        seats.iter().for_each(|seat| seat.empty());
+        box_slots.iter().for_each(|box_slot| box_slot.empty());
         result
     }
 
     /// Builds the box of a job and starts its program, or the attacks.
     fn start(
         &self,
-        seat: &Seat,
+        box_slot: &BoxSlot,
         job: &Job,
         descriptors: [i32; 3],
         attacks: Option<&AttackTable>,
-    ) -> Result<Started, BoxFailure> {
+    ) -> Result<Started, BoxError> {
         let text = |text: &str| {
-            CString::new(text).map_err(|_| BoxFailure::Request(format!("a zero byte in {text:?}")))
+            CString::new(text).map_err(|_| BoxError::Request(format!("a zero byte in {text:?}")))
         };
         let arguments = job.arguments.iter().map(|argument| text(argument)).collect::<Result<Vec<_>, _>>()?;
         let environment = job
@@ -203,15 +203,14 @@ impl Sandbox {
             .collect::<Result<Vec<_>, _>>()?;
         for (name, _, _) in &job.files {
             if name.is_empty() || name.contains(['/', '\0']) || [".", ".."].contains(&name.as_str()) {
-                return Err(BoxFailure::Request(format!("{name:?} is not the name of a file")));
+                return Err(BoxError::Request(format!("{name:?} is not the name of a file")));
             }
         }
         let mut files = Vec::new();
-        let work = match &seat.folder {
+        let work = match &box_slot.folder {
             Some(folder) => {
-                write_files(folder, job).map_err(|errno| BoxFailure::Lost("the box's folder", errno))?;
-                CString::new(folder.as_os_str().as_bytes())
-                    .map_err(|_| BoxFailure::Request("folder".into()))?
+                write_files(folder, job).map_err(|errno| BoxError::HostError("the box's folder", errno))?;
+                CString::new(folder.as_os_str().as_bytes()).map_err(|_| BoxError::Request("folder".into()))?
             }
             None => {
                 for (name, content, executable) in &job.files {
@@ -225,17 +224,20 @@ impl Sandbox {
             (limits.file_bytes.max(4096), limits.file_count.max(1) + job.files.len() as u64 + 1);
         let bytes = bytes + job.files.iter().map(|(_, content, _)| content.len() as u64 + 4096).sum::<u64>();
         let options = format!("mode=755,uid={INSIDE},gid={INSIDE},size={bytes},nr_inodes={count}");
-        let plan = Blueprint {
+        let plan = LaunchSpec {
             isolation: self.isolation,
-            namespaces: seat.namespaces.as_ref(),
+            namespaces: box_slot.namespaces.as_ref(),
             mounts: &self.mounts,
             files: &files,
             work: &work,
             work_options: &text(&options)?,
             descriptors,
-            user: seat.user,
-            limits: &resource_limits(limits, self.isolation == Isolation::Namespaces || seat.user.is_some()),
-            landlock: seat.landlock.as_ref(),
+            user: box_slot.user,
+            limits: &resource_limits(
+                limits,
+                self.isolation == Isolation::Namespaces || box_slot.user.is_some(),
+            ),
+            landlock: box_slot.landlock.as_ref(),
             filter: &self.filter,
             arguments: &arguments,
             environment: &environment,
@@ -243,8 +245,8 @@ impl Sandbox {
             engine_dead: &self.guard.engine_dead,
             clock: self.clock.is_some(),
         };
-        let started = launch::start(&plan, &self.boxes[seat.index]);
-        if self.dumpable && seat.user.is_some() {
+        let started = launch::start(&plan, &self.boxes[box_slot.index]);
+        if self.dumpable && box_slot.user.is_some() {
             sys::set_dumpable();
         }
         started
@@ -252,7 +254,7 @@ impl Sandbox {
 
     /// Makes a sandbox of one isolation and attacks it. What was tried goes to `layers`.
     fn attempt(options: &Options, isolation: Isolation, layers: &mut Vec<LayerReport>) -> Option<Self> {
-        let failed = |failure: &BoxFailure, layers: &mut Vec<LayerReport>| {
+        let failed = |failure: &BoxError, layers: &mut Vec<LayerReport>| {
             layers.push(LayerReport::failed(isolation, failure));
         };
         let sandbox = match Self::build(options, isolation) {
@@ -284,22 +286,22 @@ impl Sandbox {
     }
 
     /// Prepares all that the boxes of an isolation share.
-    fn build(options: &Options, isolation: Isolation) -> Result<Self, BoxFailure> {
+    fn build(options: &Options, isolation: Isolation) -> Result<Self, BoxError> {
         let version = landlock::version();
-        let landlock_failure = |errno| BoxFailure::Setup { layer: "Landlock", errno };
+        let landlock_failure = |errno| BoxError::Setup { layer: "Landlock", errno };
         let readable = layout::readable(&options.read_only);
         let root = launch::effective(libc::SYS_geteuid) == 0 && is_mapped(options);
         let scratch = match isolation {
             Isolation::Namespaces => None,
-            _ => Some(Scratch::new(&options.scratch).map_err(lost("the folder for boxes"))?),
+            _ => Some(Scratch::new(&options.scratch).map_err(host_error("the folder for boxes"))?),
         };
         let mounts =
             if isolation == Isolation::Namespaces { layout::fixed_mounts(&readable) } else { Vec::new() };
         let dumpable = sys::is_dumpable();
-        let seat = |index: usize| -> Result<Seat, BoxFailure> {
+        let box_slot = |index: usize| -> Result<BoxSlot, BoxError> {
             let user = root.then(|| box_user(options.first_user));
             let folder = match &scratch {
-                Some(scratch) => Some(scratch.folder(index, user).map_err(lost("a box's folder"))?),
+                Some(scratch) => Some(scratch.folder(index, user).map_err(host_error("a box's folder"))?),
                 None => None,
             };
             let landlock = match (isolation, &version) {
@@ -317,14 +319,14 @@ impl Sandbox {
                 Isolation::Namespaces => Some(Namespaces::new(&mounts, user)?),
                 _ => None,
             };
-            Ok(Seat { index, user, folder, landlock, namespaces })
+            Ok(BoxSlot { index, user, folder, landlock, namespaces })
         };
         let count = options.slots.max(1);
-        let slot = |index| Ok(Slot { first: seat(2 * index)?, second: seat(2 * index + 1)? });
+        let slot = |index| Ok(Slot { first: box_slot(2 * index)?, second: box_slot(2 * index + 1)? });
         let slots = Slots::new((0..count).map(slot).collect::<Result<Vec<_>, _>>()?);
         let boxes: BoxTable = (0..2 * count).map(|_| AtomicI32::new(0)).collect();
         let guard =
-            Guard::start(BoxTable::clone(&boxes)).map_err(|errno| BoxFailure::Lost("the guard", errno))?;
+            Guard::start(BoxTable::clone(&boxes)).map_err(|errno| BoxError::HostError("the guard", errno))?;
         Ok(Self {
             report: SandboxReport { isolation: None, layers: Vec::new() },
             isolation,
@@ -342,18 +344,18 @@ impl Sandbox {
     }
 
     /// Builds one box and makes the attacks in it.
-    fn attack(&self, scratch: &Path) -> Result<Vec<LayerReport>, BoxFailure> {
-        let target = Scratch::new(scratch).map_err(lost("the folder for the self-test"))?;
+    fn attack(&self, scratch: &Path) -> Result<Vec<LayerReport>, BoxError> {
+        let target = Scratch::new(scratch).map_err(host_error("the folder for the self-test"))?;
         let secret = target.path.join("secret");
         let io = |error: std::io::Error| {
-            BoxFailure::Lost("the file of the self-test", error.raw_os_error().unwrap_or(libc::EIO))
+            BoxError::HostError("the file of the self-test", error.raw_os_error().unwrap_or(libc::EIO))
         };
         // Readable and removable for everybody, so that only the sandbox stands between.
         std::fs::write(&secret, "secret").map_err(io)?;
         std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o666)).map_err(io)?;
         std::fs::set_permissions(&target.path, std::fs::Permissions::from_mode(0o777)).map_err(io)?;
         let path = |path: &Path| {
-            CString::new(path.as_os_str().as_bytes()).map_err(|_| BoxFailure::Request("path".into()))
+            CString::new(path.as_os_str().as_bytes()).map_err(|_| BoxError::Request("path".into()))
         };
         let engine = std::process::id();
         let table = AttackTable {
@@ -365,11 +367,11 @@ impl Sandbox {
             results: std::array::from_fn(|_| AtomicI32::new(-1)),
         };
         let null = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null").map_err(io)?;
-        let null = above_two(OwnedFd::from(null)).map_err(lost("dup"))?;
+        let null = above_two(OwnedFd::from(null)).map_err(host_error("dup"))?;
         let slot = self.slots.take();
-        let seat = &slot.first;
+        let box_slot = &slot.first;
         let job = Job::new(["attacks"]);
-        let started = self.start(seat, &job, [null.as_raw_fd(); 3], Some(&table));
+        let started = self.start(box_slot, &job, [null.as_raw_fd(); 3], Some(&table));
         let (isolation, mut layers) = (self.isolation, Vec::new());
         let started = match started {
             Ok(started) => started,
@@ -378,8 +380,8 @@ impl Sandbox {
                 return Err(failure);
             }
         };
-        self.boxes[seat.index].store(0, Ordering::Release);
-        launch::reap(started.process).map_err(lost("wait4 (does the host ignore SIGCHLD?)"))?;
+        self.boxes[box_slot.index].store(0, Ordering::Release);
+        launch::reap(started.process).map_err(host_error("wait4 (does the host ignore SIGCHLD?)"))?;
         if isolation == Isolation::Namespaces {
             layers.push(LayerReport::on(
                 isolation,
@@ -396,11 +398,11 @@ impl Sandbox {
                 errno => LayerReport::missing(isolation, "/proc", errno),
             });
         }
-        layers.push(match seat.user {
+        layers.push(match box_slot.user {
             Some(user) => LayerReport::on(isolation, "user", format!("boxes belong to users from {user} on")),
             None => LayerReport::on(isolation, "user", "boxes belong to the engine's user"),
         });
-        layers.push(match (&seat.landlock, landlock::version()) {
+        layers.push(match (&box_slot.landlock, landlock::version()) {
             (Some(_), Ok(version)) => LayerReport::on(isolation, "Landlock", format!("version {version}")),
             (_, Ok(_)) => LayerReport::missing(isolation, "Landlock", libc::EOPNOTSUPP),
             (_, Err(errno)) => LayerReport::missing(isolation, "Landlock", errno),
@@ -436,8 +438,8 @@ impl Sandbox {
 
 /// The end of a program whose own file the kernel does not execute, such as a library that was to be a program: as a shell would
 /// tell it. Its author chose what is in that file.
-fn not_executable(job: &Job, failure: &BoxFailure) -> Option<RunResult> {
-    let &BoxFailure::Setup { layer, errno } = failure else { return None };
+fn not_executable(job: &Job, failure: &BoxError) -> Option<RunResult> {
+    let &BoxError::Setup { layer, errno } = failure else { return None };
     let program = job.arguments.first()?.strip_prefix("./")?;
     let own = job.files.iter().any(|(name, _, _)| name == program);
     // The host has no process left, or another still writes the file.
@@ -456,8 +458,8 @@ fn not_executable(job: &Job, failure: &BoxFailure) -> Option<RunResult> {
     })
 }
 
-fn lost(what: &'static str) -> impl Fn(Errno) -> BoxFailure {
-    move |errno| BoxFailure::Lost(what, errno)
+fn host_error(what: &'static str) -> impl Fn(Errno) -> BoxError {
+    move |errno| BoxError::HostError(what, errno)
 }
 
 /// How many users the boxes of a host share.
@@ -502,7 +504,7 @@ fn resource_limits(limits: &Limits, counts_processes: bool) -> Vec<(Resource, u6
         (libc::RLIMIT_DATA, data),
         (libc::RLIMIT_STACK, stack),
         (libc::RLIMIT_FSIZE, limits.file_bytes),
-        (libc::RLIMIT_NOFILE, MOST_DESCRIPTORS),
+        (libc::RLIMIT_NOFILE, MAX_DESCRIPTORS),
         // One byte and not none: a core pattern that is a program ignores none.
         (libc::RLIMIT_CORE, 1),
         (libc::RLIMIT_MEMLOCK, 64 << 10),

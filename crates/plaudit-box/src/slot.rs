@@ -1,4 +1,4 @@
-//! The slots of a sandbox: each has two seats for boxes, so that a pair of programs never waits for a second slot.
+//! The slots of a sandbox: each has two places for boxes, so that a pair of programs never waits for a second slot.
 
 use crate::namespaces::Namespaces;
 use crate::scratch::empty;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, PoisonError};
 
 /// A place for one box at a time.
-pub(crate) struct Seat {
+pub(crate) struct BoxSlot {
     /// Its entry in the guard's table.
     pub(crate) index: usize,
     /// The user of its boxes, where the engine is root.
@@ -19,7 +19,7 @@ pub(crate) struct Seat {
     pub(crate) namespaces: Option<Namespaces>,
 }
 
-impl Seat {
+impl BoxSlot {
     /// Removes the files of the last box.
     pub(crate) fn empty(&self) {
         if let Some(folder) = &self.folder {
@@ -30,8 +30,8 @@ impl Seat {
 
 /// A place for one program, or for a pair.
 pub(crate) struct Slot {
-    pub(crate) first: Seat,
-    pub(crate) second: Seat,
+    pub(crate) first: BoxSlot,
+    pub(crate) second: BoxSlot,
 }
 
 /// The slots that are free.

@@ -9,7 +9,7 @@
 //!   then the clock ran out. What the box used is counted by a clock of the kernel that no child escapes (`usage.rs`), so that
 //!   threads and children which keep each other waiting use up CPU time instead.
 
-use crate::job::{BoxFailure, Exit, LimitHit, Limits, RunResult};
+use crate::job::{BoxError, Exit, LimitHit, Limits, RunResult};
 use crate::sys::{call, last_errno};
 use crate::usage::{Meter, kills_for_memory};
 use crate::{launch, sys};
@@ -108,13 +108,13 @@ struct Watched<'a> {
 }
 
 impl<'a> Watched<'a> {
-    fn new(running: Running<'a>, started: Instant) -> Result<Self, BoxFailure> {
+    fn new(running: Running<'a>, started: Instant) -> Result<Self, BoxError> {
         let end = match call(libc::SYS_pidfd_open, [running.process as usize, 0, 0, 0, 0, 0]) {
             // SAFETY: the kernel has just made this descriptor, and nobody else knows it.
             Ok(fd) => unsafe { OwnedFd::from_raw_fd(fd as i32) },
             Err(errno) => {
                 running.end();
-                return Err(BoxFailure::Lost("pidfd_open", errno));
+                return Err(BoxError::HostError("pidfd_open", errno));
             }
         };
         let Running { process, clock, place, limits, stdout, stderr } = running;
@@ -192,10 +192,10 @@ impl<'a> Watched<'a> {
     }
 
     /// Waits for the end, and reads what is left.
-    fn finish(mut self, buffer: &mut [u8]) -> Result<RunResult, BoxFailure> {
+    fn finish(mut self, buffer: &mut [u8]) -> Result<RunResult, BoxError> {
         // While it is not reaped, its number is its own: so the guard forgets it first.
         self.place.store(0, Ordering::Release);
-        let reaped = launch::reap(self.process).map_err(|errno| BoxFailure::Lost("wait4", errno))?;
+        let reaped = launch::reap(self.process).map_err(|errno| BoxError::HostError("wait4", errno))?;
         // All writers are dead, so that everything is in the pipes: no need to wait for their end.
         self.read(buffer);
         self.meter.read_clock();
@@ -211,7 +211,7 @@ impl<'a> Watched<'a> {
         };
         let unexplained = exit == Exit::Signal(libc::SIGKILL) && hit.is_none() && !self.killed;
         if unexplained && self.host_without_memory(self.peak.unwrap_or(0).max(reaped.peak)) {
-            return Err(BoxFailure::Lost(HOST_WITHOUT_MEMORY, libc::ENOMEM));
+            return Err(BoxError::HostError(HOST_WITHOUT_MEMORY, libc::ENOMEM));
         }
         let [stdout, stderr] = self.streams.map(|stream| stream.map_or_else(Vec::new, |stream| stream.text));
         Ok(RunResult { exit, hit, stdout, stderr, cpu, wall: self.wall, peak_resident: self.peak })
@@ -224,7 +224,7 @@ fn starved(waited: Duration, cpu: Duration, elapsed: Duration, limit: Duration) 
 }
 
 /// Watches boxes that belong together until the end of all. Where one is over a limit, all are ended.
-pub(crate) fn watch<const N: usize>(running: [Running<'_>; N]) -> Result<[RunResult; N], BoxFailure> {
+pub(crate) fn watch<const N: usize>(running: [Running<'_>; N]) -> Result<[RunResult; N], BoxError> {
     let started = Instant::now();
     let mut boxes = Vec::with_capacity(N);
     let mut failure = None;
@@ -253,9 +253,9 @@ pub(crate) fn watch<const N: usize>(running: [Running<'_>; N]) -> Result<[RunRes
     }
     match (failure, starved) {
         (Some(failure), _) => Err(failure),
-        (None, true) => Err(BoxFailure::HostOverloaded),
+        (None, true) => Err(BoxError::HostOverloaded),
         (None, false) => {
-            results.try_into().map_err(|_| BoxFailure::Lost("a result is missing", libc::ECHILD))
+            results.try_into().map_err(|_| BoxError::HostError("a result is missing", libc::ECHILD))
         }
     }
 }

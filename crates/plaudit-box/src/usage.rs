@@ -11,7 +11,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 /// At most so many processes are looked at; no box may have more.
-const MOST_PROCESSES: usize = 4096;
+const MAX_PROCESSES: usize = 4096;
 
 /// What the kernel may hold in a descriptor: the buffer of a socket (`net.core.wmem_default`); a pipe has 64 KB.
 const DESCRIPTOR: u64 = 212_992;
@@ -20,7 +20,7 @@ const DESCRIPTOR: u64 = 212_992;
 const FREE_DESCRIPTORS: u64 = 16;
 
 /// The descriptors that a process can have.
-pub(crate) const MOST_DESCRIPTORS: u64 = 128;
+pub(crate) const MAX_DESCRIPTORS: u64 = 128;
 
 /// The kernel reports times in hundredths of a second.
 const TICK: Duration = Duration::from_millis(10);
@@ -94,7 +94,7 @@ impl Meter {
         let mut open = vec![self.process];
         while let Some(process) = open.pop() {
             let Some(stat) = Stat::of(process) else { continue };
-            if processes.insert(process, stat.ticks).is_some() || processes.len() > MOST_PROCESSES {
+            if processes.insert(process, stat.ticks).is_some() || processes.len() > MAX_PROCESSES {
                 continue;
             }
             memory += stat.resident + page_tables(process) + held_by_descriptors(process);
@@ -181,7 +181,7 @@ fn held_by_descriptors(process: i32) -> u64 {
     let count = match std::fs::read_dir(format!("/proc/{process}/fd")) {
         Ok(entries) => entries.count() as u64,
         // A program can hide its descriptors.
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => MOST_DESCRIPTORS,
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => MAX_DESCRIPTORS,
         Err(_) => 0,
     };
     count.saturating_sub(FREE_DESCRIPTORS) * DESCRIPTOR

@@ -20,7 +20,7 @@ use plaudit::rollout::Rollout;
 use serde_json::{Value, json};
 
 /// How much of a turn is shown, in characters.
-const LONGEST_TURN: usize = 400;
+const MAX_TURN: usize = 400;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -127,7 +127,7 @@ impl Explain {
         style: Style,
     ) -> Vec<String> {
         let mut rewards = rewards.into_iter().flatten();
-        let shown = |text: &str| match text.char_indices().nth(LONGEST_TURN) {
+        let shown = |text: &str| match text.char_indices().nth(MAX_TURN) {
             Some((end, _)) if !self.full => format!("{}…", &text[..end]),
             _ => text.to_owned(),
         };

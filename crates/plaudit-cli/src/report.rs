@@ -24,9 +24,9 @@ Examples:
   plaudit report my-training --html report.html # the same as the dashboard shows it, in one file";
 
 /// The most groups that a file holds, the newest first.
-const MOST_GROUPS: usize = 200;
+const MAX_GROUPS: usize = 200;
 /// The most steps that a file holds, spread over the whole run.
-const MOST_SPREAD: usize = 2000;
+const MAX_SPREAD: usize = 2000;
 /// How much of the steps that have ended is looked at where runs are listed.
 const LATELY: u64 = 1 << 20;
 
@@ -68,7 +68,7 @@ impl Report {
         let mut steps = read(&at, store::steps(&at))?;
         let about = &recount::of(about, &steps);
         if let Some(file) = &self.html {
-            store::spread(&mut steps, MOST_SPREAD);
+            store::spread(&mut steps, MAX_SPREAD);
             let mut out = Output::open(file)?;
             let page = html(about, &at, &steps)?;
             out.write_all(page.as_bytes()).map_err(|error| CliError::writing(file, error))?;
@@ -135,7 +135,7 @@ fn html(about: &RunSummary, at: &Path, steps: &[String]) -> Result<String, CliEr
     put(format!("/v1/runs/{id}/steps"), json!({ "steps": steps }));
     let mut groups = read(at, store::groups(at, None))?;
     groups.retain(|group| numbers.contains(&group.step));
-    groups.drain(..groups.len().saturating_sub(MOST_GROUPS));
+    groups.drain(..groups.len().saturating_sub(MAX_GROUPS));
     for brief in &groups {
         if let Some(group) = read(at, store::group(at, &brief.id))? {
             put(format!("/v1/runs/{id}/groups/{}", brief.id), group);

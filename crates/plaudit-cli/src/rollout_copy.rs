@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The most bytes that are held in memory.
-const MOST: usize = 64 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The rollouts of a run that is under way.
 pub(crate) enum RolloutCopy {
@@ -44,7 +44,7 @@ impl Write for RolloutCopy {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::File(output) => return output.write(bytes),
-            Self::Memory(Some(held)) if held.len() + bytes.len() <= MOST => held.extend(bytes),
+            Self::Memory(Some(held)) if held.len() + bytes.len() <= MAX_BYTES => held.extend(bytes),
             Self::Memory(held) => *held = None,
         }
         Ok(bytes.len())
@@ -105,7 +105,7 @@ mod tests {
         copy.write_all(b"one\n").expect("room");
         let RolloutCopy::Memory(held) = &copy else { panic!("in memory") };
         assert_eq!(held.as_deref(), Some(&b"one\n"[..]));
-        copy.write_all(&vec![0; MOST]).expect("it gives up without failing");
+        copy.write_all(&vec![0; MAX_BYTES]).expect("it gives up without failing");
         copy.write_all(b"two\n").expect("and stays so");
         assert_eq!(copy.finish().ok(), Some(None));
     }

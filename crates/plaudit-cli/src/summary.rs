@@ -19,9 +19,9 @@ use serde_json::json;
 use std::io::Write as _;
 
 /// The longest name of a component that the table shows.
-const LONGEST_NAME: usize = 16;
+const MAX_NAME: usize = 16;
 /// The most values of a field that the table shows.
-const MOST_PARTS: usize = 12;
+const MAX_PARTS: usize = 12;
 /// Above this share, groups without variance, or a correlation with length, deserve a look.
 const WORRYING: f64 = 0.5;
 
@@ -147,7 +147,7 @@ fn constraints(component: &ComponentStatistics) -> Option<String> {
 
 /// One row a value of a field; of many, the last.
 fn by(field: &str, parts: &[BreakdownPart<'_>], style: Style) -> Vec<String> {
-    let shown = &parts[parts.len().saturating_sub(MOST_PARTS)..];
+    let shown = &parts[parts.len().saturating_sub(MAX_PARTS)..];
     let name = |text: &str| cut(&printable(text), 24);
     let names = shown.iter().map(|part| part.value).chain([field]).map(|text| name(text).chars().count());
     let width = names.max().unwrap_or(0);
@@ -200,7 +200,7 @@ fn headline(summary: &Summary<'_>, style: Style) -> String {
 /// One row for the total and one a component.
 fn table(statistics: &Statistics, style: Style) -> Vec<String> {
     let names =
-        statistics.components.iter().map(|(name, _)| format!("  {}", cut(&printable(name), LONGEST_NAME)));
+        statistics.components.iter().map(|(name, _)| format!("  {}", cut(&printable(name), MAX_NAME)));
     let names: Vec<String> = std::iter::once("total".to_owned()).chain(names).collect();
     let spreads = std::iter::once(&statistics.total)
         .chain(statistics.components.iter().map(|(_, component)| &component.values));
@@ -304,7 +304,7 @@ fn failed(name: &str, outcomes: &Counts, kind: OutcomeKind) -> Option<String> {
     let count = outcomes.of(kind);
     let reasons = outcomes.reasons().filter(|(of, _, _)| *of == kind);
     let reasons = counted(reasons.map(|(_, code, count)| (code.as_str(), count)));
-    let name = cut(&printable(name), LONGEST_NAME);
+    let name = cut(&printable(name), MAX_NAME);
     (count > 0).then(|| format!("{name} {}: {reasons}", share(count, outcomes.all())))
 }
 

@@ -6,7 +6,7 @@ use dashu_int::IBig;
 use serde_json::{Map, Number, Value as Json, json};
 
 /// The longest name of a function or an argument, in bytes.
-const LONGEST: usize = 256;
+const MAX_LENGTH: usize = 256;
 
 impl PyValue {
     /// The value as JSON: tuples and sets are lists, and keys are text. None for what JSON does not have.
@@ -77,7 +77,7 @@ impl Reader<'_> {
     fn name(&mut self, end: u8) -> Option<String> {
         self.space();
         let rest = self.rest();
-        let length = rest.iter().take(LONGEST + 1).position(|byte| *byte == end)?;
+        let length = rest.iter().take(MAX_LENGTH + 1).position(|byte| *byte == end)?;
         let name = std::str::from_utf8(&rest[..length]).ok()?.trim_end();
         let fits = |letter: char| letter.is_alphanumeric() || "_-./ $:".contains(letter);
         let named =

@@ -6,7 +6,7 @@ use crate::exact;
 use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
 use crate::value::{Equality, PyValue};
-use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
+use plaudit_box::{BoxError, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -432,13 +432,13 @@ const PATIENCE: u32 = 4;
 
 /// Runs something of a program, and again with more time on the clock where the host was overloaded. A busy host is believed once, so that
 /// nothing can wait in this way for ever: after that it has taken too long.
-fn run_or_excuse<T>(run: impl Fn(u32) -> Result<T, BoxFailure>) -> Result<T, TestResult> {
+fn run_or_excuse<T>(run: impl Fn(u32) -> Result<T, BoxError>) -> Result<T, TestResult> {
     let result = match run(1) {
-        Err(BoxFailure::HostOverloaded) => run(PATIENCE),
+        Err(BoxError::HostOverloaded) => run(PATIENCE),
         other => other,
     };
     result.map_err(|failure| {
-        let overloaded = failure == BoxFailure::HostOverloaded;
+        let overloaded = failure == BoxError::HostOverloaded;
         let verdict = if overloaded { Verdict::Time } else { Verdict::Infrastructure };
         TestResult { verdict, cpu: Duration::ZERO, message: failure.to_string() }
     })
@@ -529,13 +529,13 @@ mod tests {
             asked.borrow_mut().clear();
             run_or_excuse(|patience| {
                 asked.borrow_mut().push(patience);
-                if asked.borrow().len() > fails { Ok(7) } else { Err(BoxFailure::HostOverloaded) }
+                if asked.borrow().len() > fails { Ok(7) } else { Err(BoxError::HostOverloaded) }
             })
         };
         assert_eq!((run(1), asked.borrow().as_slice()), (Ok(7), [1, PATIENCE].as_slice()));
         assert_eq!(run(2).unwrap_err().verdict, Verdict::Time);
         assert_eq!(asked.borrow().len(), 2);
-        let lost = run_or_excuse(|_| Err::<u8, _>(BoxFailure::Lost("wait4", 10))).unwrap_err();
+        let lost = run_or_excuse(|_| Err::<u8, _>(BoxError::HostError("wait4", 10))).unwrap_err();
         assert_eq!(lost.verdict, Verdict::Infrastructure);
         let job =
             Job::new(["true"]).limits(Limits { wall: Some(Duration::from_secs(3)), ..Limits::default() });

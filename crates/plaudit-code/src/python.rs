@@ -15,17 +15,17 @@ const SHORT: usize = 4096;
 /// How much text of one response is parsed as it is. A byte takes at most some 1.5 us, in nested parentheses.
 const EXACT: usize = 4 * SHORT;
 /// How many tokens of one response are read. A token takes at most some 250 ns.
-const MOST_TOKENS: usize = 100_000;
+const MAX_TOKENS: usize = 100_000;
 /// The same for a test, which may hold all its cases as literals.
-const MOST_TEST_TOKENS: usize = 1_000_000;
+const MAX_TEST_TOKENS: usize = 1_000_000;
 /// How many operators and keywords may nest in an expression: as many as Python's `ast` can hold.
-const DEEPEST: usize = 3000;
+const MAX_DEPTH: usize = 3000;
 /// How many parameter lists of lambdas may nest. Each takes some 1.5 KB of stack.
-const MOST_LAMBDAS: usize = 200;
+const MAX_LAMBDAS: usize = 200;
 /// CPython's `MAXLEVEL`: "too many nested parentheses".
-const MOST_BRACKETS: usize = 200;
+const MAX_BRACKETS: usize = 200;
 /// CPython's `MAXINDENT`, which counts the outermost level: "too many levels of indentation".
-const MOST_INDENTS: usize = 99;
+const MAX_INDENTS: usize = 99;
 
 /// What Python says of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,12 +51,12 @@ pub struct PythonParser {
 impl PythonParser {
     /// For the grammar of Python 3 with this minor version.
     pub const fn new(minor: u8) -> Self {
-        Self { version: PythonVersion { major: 3, minor }, exact: EXACT, tokens: MOST_TOKENS }
+        Self { version: PythonVersion { major: 3, minor }, exact: EXACT, tokens: MAX_TOKENS }
     }
 
     /// For a test of a data set, in the newest grammar.
     pub(crate) const fn for_test() -> Self {
-        Self { tokens: MOST_TEST_TOKENS, ..Self::new(14) }
+        Self { tokens: MAX_TEST_TOKENS, ..Self::new(14) }
     }
 
     /// Whether a text is a module, as `ast.parse` sees it: what only the compiler refuses, such as a `return` outside of a function,
@@ -147,10 +147,10 @@ impl PythonParser {
                 open.push((closer, depth));
                 *(if kind == TokenKind::Lambda { &mut lambdas } else { &mut brackets }) += 1;
             }
-            if brackets > MOST_BRACKETS || indents > MOST_INDENTS {
+            if brackets > MAX_BRACKETS || indents > MAX_INDENTS {
                 return Err(WRONG);
             }
-            if depth > DEEPEST || lambdas > MOST_LAMBDAS {
+            if depth > MAX_DEPTH || lambdas > MAX_LAMBDAS {
                 return Err(Syntax::TooComplex);
             }
         }
@@ -320,7 +320,7 @@ mod tests {
         ] {
             assert_eq!(check(&code), Syntax::Valid, "{}", &code[..20]);
         }
-        assert_eq!(check(&"a;".repeat(MOST_TOKENS)), Syntax::TooComplex);
+        assert_eq!(check(&"a;".repeat(MAX_TOKENS)), Syntax::TooComplex);
     }
 
     #[test]
@@ -329,7 +329,7 @@ mod tests {
         let block = "f(a)\n".repeat(SHORT / 5);
         assert!((0..10).all(|_| parser.check(&block) == Syntax::Valid));
         assert_eq!(parser.exact, EXACT % block.len());
-        let many = "a;".repeat(MOST_TOKENS / 8);
+        let many = "a;".repeat(MAX_TOKENS / 8);
         let said: Vec<Syntax> = (0..6).map(|_| parser.check(&many)).collect();
         assert_eq!((said[0], said[5]), (Syntax::Valid, Syntax::TooComplex));
     }

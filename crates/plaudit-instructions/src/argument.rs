@@ -66,12 +66,12 @@ pub struct ArgumentError {
     /// The argument, or nothing where the mistake is not in one.
     pub argument: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: ArgumentErrorKind,
 }
 
 /// What is wrong with an id or an argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum ArgumentErrorKind {
     /// No constraint has this id.
     UnknownConstraint,
     /// The arguments are not an object.
@@ -87,7 +87,7 @@ pub enum Problem {
 }
 
 impl ArgumentError {
-    pub(crate) fn new(id: &str, argument: &str, problem: Problem) -> Self {
+    pub(crate) fn new(id: &str, argument: &str, problem: ArgumentErrorKind) -> Self {
         Self { id: id.to_owned(), argument: argument.to_owned(), problem }
     }
 }
@@ -96,13 +96,15 @@ impl fmt::Display for ArgumentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { id, argument, problem } = self;
         match problem {
-            Problem::UnknownConstraint => write!(f, "{id:?} is not the id of a constraint"),
-            Problem::NoObject => write!(f, "{id}: the arguments must be an object or null"),
-            Problem::UnknownArgument => write!(f, "{id}: there is no argument {argument:?}"),
-            Problem::Missing => write!(f, "{id}: the argument {argument:?} is missing"),
-            Problem::Mistyped(kind) => write!(f, "{id}: the argument {argument:?} must be {}", kind.name()),
-            Problem::Refused(reason) if argument.is_empty() => write!(f, "{id}: {reason}"),
-            Problem::Refused(reason) => write!(f, "{id}: the argument {argument:?} {reason}"),
+            ArgumentErrorKind::UnknownConstraint => write!(f, "{id:?} is not the id of a constraint"),
+            ArgumentErrorKind::NoObject => write!(f, "{id}: the arguments must be an object or null"),
+            ArgumentErrorKind::UnknownArgument => write!(f, "{id}: there is no argument {argument:?}"),
+            ArgumentErrorKind::Missing => write!(f, "{id}: the argument {argument:?} is missing"),
+            ArgumentErrorKind::Mistyped(kind) => {
+                write!(f, "{id}: the argument {argument:?} must be {}", kind.name())
+            }
+            ArgumentErrorKind::Refused(reason) if argument.is_empty() => write!(f, "{id}: {reason}"),
+            ArgumentErrorKind::Refused(reason) => write!(f, "{id}: the argument {argument:?} {reason}"),
         }
     }
 }
@@ -143,13 +145,13 @@ impl<'a> Arguments<'a> {
         let given = match kwargs {
             Value::Null => None,
             Value::Object(map) => Some(map),
-            _ => return Err(ArgumentError::new(id, "", Problem::NoObject)),
+            _ => return Err(ArgumentError::new(id, "", ArgumentErrorKind::NoObject)),
         };
         let known = |name: &str| constraint.parameters.iter().any(|parameter| parameter.name == name);
         let stray =
             given.and_then(|map| map.iter().find(|(name, value)| !value.is_null() && !known(name.as_str())));
         match stray {
-            Some((name, _)) => Err(ArgumentError::new(id, name, Problem::UnknownArgument)),
+            Some((name, _)) => Err(ArgumentError::new(id, name, ArgumentErrorKind::UnknownArgument)),
             None => Ok(Self { id, given, semantics }),
         }
     }
@@ -159,11 +161,11 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn refused(&self, name: &str, reason: impl Into<String>) -> ArgumentError {
-        ArgumentError::new(self.id, name, Problem::Refused(reason.into()))
+        ArgumentError::new(self.id, name, ArgumentErrorKind::Refused(reason.into()))
     }
 
     pub(crate) fn mistyped(&self, name: &str, kind: Kind) -> ArgumentError {
-        ArgumentError::new(self.id, name, Problem::Mistyped(kind))
+        ArgumentError::new(self.id, name, ArgumentErrorKind::Mistyped(kind))
     }
 
     /// The argument as it was given; null is not given.
@@ -172,7 +174,7 @@ impl<'a> Arguments<'a> {
     }
 
     pub(crate) fn required(&self, name: &str) -> Result<&'a Value, ArgumentError> {
-        self.optional(name).ok_or_else(|| ArgumentError::new(self.id, name, Problem::Missing))
+        self.optional(name).ok_or_else(|| ArgumentError::new(self.id, name, ArgumentErrorKind::Missing))
     }
 
     pub(crate) fn text(&self, name: &str) -> Result<&'a str, ArgumentError> {

@@ -1,6 +1,6 @@
 //! The table of constraints, and a constraint with its arguments: the check.
 
-use crate::argument::{ArgumentError, Arguments, Parameter, Problem};
+use crate::argument::{ArgumentError, ArgumentErrorKind, Arguments, Parameter};
 use crate::own::{self, CheckError, OwnTest};
 use crate::text::view::View;
 use crate::{if_rlvr, ifbench, ifeval};
@@ -131,7 +131,7 @@ impl Check {
 pub fn parse(id: &str, kwargs: &Value, semantics: Semantics) -> Result<Check, ArgumentError> {
     let Some(constraint) = find(id) else {
         return own::parse(id, kwargs)
-            .unwrap_or_else(|| Err(ArgumentError::new(id, "", Problem::UnknownConstraint)));
+            .unwrap_or_else(|| Err(ArgumentError::new(id, "", ArgumentErrorKind::UnknownConstraint)));
     };
     let arguments = Arguments::new(constraint, kwargs, semantics)?;
     let test = CheckTest::Public((constraint.build)(&arguments)?);

@@ -33,7 +33,7 @@ mod if_rlvr;
 mod ifbench;
 pub mod text;
 
-pub use argument::{ArgumentError, Kind, Parameter, Problem};
+pub use argument::{ArgumentError, ArgumentErrorKind, Kind, Parameter};
 pub use constraint::{Check, Constraint, Family, Semantics, constraints, find, parse};
 pub use own::{CheckError, OwnConstraint, OwnTest, register, registered};
 pub use response::{Mode, Response, Texts, verdicts};

@@ -1,6 +1,6 @@
 //! Constraints of one's own: registered by id for a process, and read and checked like the public ones.
 
-use crate::argument::{ArgumentError, Arguments, Kind, Parameter, Problem};
+use crate::argument::{ArgumentError, ArgumentErrorKind, Arguments, Kind, Parameter};
 use crate::constraint::{Check, CheckTest, Constraint, Family, Semantics, Test, find};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -91,7 +91,8 @@ static REGISTERED: RwLock<BTreeMap<&'static str, Registered>> = RwLock::new(BTre
 ///
 /// An id that is blank, or that of a public constraint.
 pub fn register(id: &str, own: impl OwnConstraint) -> Result<(), ArgumentError> {
-    let refused = |reason: &str| Err(ArgumentError::new(id, "", Problem::Refused(reason.to_owned())));
+    let refused =
+        |reason: &str| Err(ArgumentError::new(id, "", ArgumentErrorKind::Refused(reason.to_owned())));
     if id.trim().is_empty() {
         return refused("an id is a text that is not blank");
     }
@@ -143,10 +144,10 @@ fn build(line: &'static Constraint, own: &dyn OwnConstraint, kwargs: &Value) -> 
         match arguments.optional(name) {
             Some(value) => drop(given.insert((*name).to_owned(), value.clone())),
             None if *optional => {}
-            None => return Err(ArgumentError::new(line.id, name, Problem::Missing)),
+            None => return Err(ArgumentError::new(line.id, name, ArgumentErrorKind::Missing)),
         }
     }
-    let refused = |reason| ArgumentError::new(line.id, "", Problem::Refused(reason));
+    let refused = |reason| ArgumentError::new(line.id, "", ArgumentErrorKind::Refused(reason));
     Ok(Check { constraint: line, test: CheckTest::Own(own.build(&given).map_err(refused)?) })
 }
 

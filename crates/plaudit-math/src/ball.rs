@@ -23,7 +23,7 @@ const CONSTANT_BITS: i64 = MAX_PRECISION as i64 * 2 + 512;
 
 /// Why an operation on balls has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum BallError {
     /// Not a real number, as the logarithm of a negative number.
     NotReal,
     /// The ball is too wide to say: more precision is needed.
@@ -32,7 +32,7 @@ pub(crate) enum Stop {
     NoValue(NoValue),
 }
 
-impl From<NoValue> for Stop {
+impl From<NoValue> for BallError {
     fn from(bound: NoValue) -> Self {
         Self::NoValue(bound)
     }
@@ -80,12 +80,12 @@ impl Context<'_> {
         self.precision as u64 / 64 + 2
     }
 
-    fn pay(&mut self, multiplications: u64) -> Result<(), Stop> {
+    fn pay(&mut self, multiplications: u64) -> Result<(), BallError> {
         let limbs = self.limbs();
         Ok(self.work.spend(multiplications * (limbs * limbs / 2 + 60))?)
     }
 
-    fn ball(&self, mid: IBig, exponent: i64, radius: u64) -> Result<Ball, Stop> {
+    fn ball(&self, mid: IBig, exponent: i64, radius: u64) -> Result<Ball, BallError> {
         let radius_bits = i64::from(64 - radius.leading_zeros());
         let drop = (bits(&mid) - self.precision).max(radius_bits - RADIUS_BITS);
         let ball = if drop > 0 {
@@ -104,15 +104,15 @@ impl Context<'_> {
         }
         let top = ball.top();
         if top > MAX_EXPONENT {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         if top < -MAX_EXPONENT {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         Ok(ball)
     }
 
-    pub(crate) fn rational(&mut self, value: &RBig) -> Result<Ball, Stop> {
+    pub(crate) fn rational(&mut self, value: &RBig) -> Result<Ball, BallError> {
         let (num, den) = (value.numerator(), value.denominator());
         self.work.spend((num.bit_len() / 64 + 1) as u64 * (den.bit_len() / 64 + 1) as u64 / 4 + 10)?;
         if den.is_one() {
@@ -123,7 +123,7 @@ impl Context<'_> {
         self.ball(quotient, -shift, u64::from(!rest.is_zero()))
     }
 
-    pub(crate) fn add(&mut self, a: &Ball, b: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn add(&mut self, a: &Ball, b: &Ball) -> Result<Ball, BallError> {
         if a.is_zero() {
             return Ok(b.clone());
         }
@@ -145,11 +145,11 @@ impl Context<'_> {
         self.ball(mid, exponent, radius)
     }
 
-    pub(crate) fn sub(&mut self, a: &Ball, b: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn sub(&mut self, a: &Ball, b: &Ball) -> Result<Ball, BallError> {
         self.add(a, &b.clone().neg())
     }
 
-    pub(crate) fn mul(&mut self, a: &Ball, b: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn mul(&mut self, a: &Ball, b: &Ball) -> Result<Ball, BallError> {
         if a.is_zero() || b.is_zero() {
             return Ok(Ball::zero());
         }
@@ -172,12 +172,12 @@ impl Context<'_> {
         self.ball(shifted(&mid, -shift), exponent + shift, radius.saturating_add(1))
     }
 
-    pub(crate) fn div(&mut self, a: &Ball, b: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn div(&mut self, a: &Ball, b: &Ball) -> Result<Ball, BallError> {
         if b.is_zero() {
-            return Err(Stop::NotReal);
+            return Err(BallError::NotReal);
         }
         if b.contains_zero() {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         if a.is_zero() {
             return Ok(Ball::zero());
@@ -196,19 +196,19 @@ impl Context<'_> {
         }
         // (ra + |q| rb) / (|b| - rb), where |b| - rb >= 2^(bits - 2) once the radius is at most half of it.
         if IBig::from(b.radius) * 2 > b.mid.clone().unsigned_abs().into() {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         let size = bits(&b.mid) - 2;
         let first = shifted_up(a.radius, shift - size);
         let second = shifted_up(b.radius, bits(&quotient) - size);
         if first == u64::MAX || second == u64::MAX {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         self.ball(quotient, exponent, first.saturating_add(second).saturating_add(2))
     }
 
     /// A power with an integer exponent, by squaring.
-    pub(crate) fn pow(&mut self, base: &Ball, exponent: i64) -> Result<Ball, Stop> {
+    pub(crate) fn pow(&mut self, base: &Ball, exponent: i64) -> Result<Ball, BallError> {
         let mut result = Ball::one();
         let mut square = base.clone();
         let mut left = exponent.unsigned_abs();
@@ -225,12 +225,12 @@ impl Context<'_> {
     }
 
     /// The root with an index of at least two, of a ball that is not negative.
-    pub(crate) fn root(&mut self, a: &Ball, index: u32) -> Result<Ball, Stop> {
+    pub(crate) fn root(&mut self, a: &Ball, index: u32) -> Result<Ball, BallError> {
         if a.is_zero() {
             return Ok(Ball::zero());
         }
         match a.sign() {
-            Some(Sign::Negative) => return Err(Stop::NotReal),
+            Some(Sign::Negative) => return Err(BallError::NotReal),
             Some(Sign::Positive) => {}
             None => return self.root_near_zero(a, index),
         }
@@ -243,7 +243,7 @@ impl Context<'_> {
         let root = if index == 2 { scaled.sqrt() } else { scaled.nth_root(index as usize) };
         // r / (n root^(n - 1)), and one for the rounding; the radius is small against the midpoint.
         if IBig::from(a.radius) * 4 > a.mid {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         let size = (root.bit_len() as i64 - 1) * (n - 1) - 1;
         let radius = shifted_up(a.radius, shift - size).saturating_add(2);
@@ -251,7 +251,7 @@ impl Context<'_> {
     }
 
     /// A ball around zero: the root of its upper end bounds it.
-    fn root_near_zero(&mut self, a: &Ball, index: u32) -> Result<Ball, Stop> {
+    fn root_near_zero(&mut self, a: &Ball, index: u32) -> Result<Ball, BallError> {
         let n = i64::from(index);
         let top = a.top();
         let exponent = top.div_euclid(n) + 1;
@@ -259,9 +259,9 @@ impl Context<'_> {
     }
 
     /// The ball's midpoint as a fixed-point number with `point` fractional bits.
-    fn fixed(a: &Ball, point: i64) -> Result<IBig, Stop> {
+    fn fixed(a: &Ball, point: i64) -> Result<IBig, BallError> {
         if a.top() + point > CONSTANT_BITS * 2 {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         Ok(shifted(&a.mid, a.exponent + point))
     }
@@ -275,7 +275,7 @@ impl Context<'_> {
         scale: i64,
         error: (&Ball, u64),
         own: u64,
-    ) -> Result<Ball, Stop> {
+    ) -> Result<Ball, BallError> {
         let (argument, slope) = error;
         // A wide argument makes the last bits meaningless: they are dropped too.
         let size = i64::from(64 - argument.radius.leading_zeros());
@@ -287,18 +287,18 @@ impl Context<'_> {
         self.ball(result >> (drop as usize), scale - unit, radius)
     }
 
-    pub(crate) fn pi(&mut self) -> Result<Ball, Stop> {
+    pub(crate) fn pi(&mut self) -> Result<Ball, BallError> {
         let drop = CONSTANT_BITS - self.precision - GUARD;
         self.ball(pi() >> (drop as usize), -(CONSTANT_BITS - drop), 2)
     }
 
-    pub(crate) fn exp(&mut self, a: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn exp(&mut self, a: &Ball) -> Result<Ball, BallError> {
         if a.is_zero() {
             return Ok(Ball::one());
         }
         let top = a.top();
         if top > 31 {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         let halvings: i64 = if self.precision > 300 { 16 } else { 8 };
         let point = self.precision + GUARD * 2 + top.max(0);
@@ -306,7 +306,7 @@ impl Context<'_> {
         let fixed = Self::fixed(a, point)?;
         let log2 = ln2() >> ((CONSTANT_BITS - point) as usize);
         let count = (&fixed + (&log2 >> 1usize)).div_euclid(&log2);
-        let count = i64::try_from(count).map_err(|_| Stop::NoValue(NoValue::TooLarge))?;
+        let count = i64::try_from(count).map_err(|_| BallError::NoValue(NoValue::TooLarge))?;
         let rest = fixed - &log2 * IBig::from(count);
         // Taylor's series of a small argument, then squarings: each doubles the error.
         let x = rest >> (halvings as usize);
@@ -331,25 +331,25 @@ impl Context<'_> {
             ((u64::from(n) + 4) << (halvings + 1)).saturating_add(count.unsigned_abs().saturating_mul(4));
         // The argument's error makes a relative one: the slope is below 4 as long as the radius is below one half.
         if a.radius > 0 && a.exponent + i64::from(64 - a.radius.leading_zeros()) > -1 {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         self.finish(&sum, point, count, (a, 4), own)
     }
 
-    pub(crate) fn ln(&mut self, a: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn ln(&mut self, a: &Ball) -> Result<Ball, BallError> {
         if a.is_one() {
             return Ok(Ball::zero());
         }
         if a.is_zero() {
-            return Err(Stop::NotReal);
+            return Err(BallError::NotReal);
         }
         match a.sign() {
-            Some(Sign::Negative) => return Err(Stop::NotReal),
-            None => return Err(Stop::Imprecise),
+            Some(Sign::Negative) => return Err(BallError::NotReal),
+            None => return Err(BallError::Imprecise),
             Some(Sign::Positive) => {}
         }
         if IBig::from(a.radius) * 4 > a.mid {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         let roots: i64 = 8;
         let count = a.top();
@@ -385,26 +385,26 @@ impl Context<'_> {
     }
 
     /// Sine and cosine.
-    pub(crate) fn sin_cos(&mut self, a: &Ball) -> Result<(Ball, Ball), Stop> {
+    pub(crate) fn sin_cos(&mut self, a: &Ball) -> Result<(Ball, Ball), BallError> {
         if a.is_zero() {
             return Ok((Ball::zero(), Ball::one()));
         }
         let top = a.top().max(0);
         if top > MAX_PRECISION as i64 {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         // A tiny argument keeps its own scale, so that the sine of it does too.
         let depth = (-a.top()).clamp(0, MAX_PRECISION as i64);
         let point = self.precision + GUARD * 2 + depth;
         self.pay(point as u64 / 4 + 16)?;
         if a.radius > 0 && a.exponent > -2 {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         let fixed = Self::fixed(a, point)?;
         // The quarter turns are counted with as many bits of pi as the argument has before its point.
         let wide = point + top + 8;
         if wide > CONSTANT_BITS {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         let half_pi = pi() >> ((CONSTANT_BITS - wide + 1) as usize);
         let argument = fixed << ((wide - point) as usize);
@@ -438,7 +438,7 @@ impl Context<'_> {
         })
     }
 
-    pub(crate) fn atan(&mut self, a: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn atan(&mut self, a: &Ball) -> Result<Ball, BallError> {
         if a.is_zero() {
             return Ok(Ball::zero());
         }
@@ -481,7 +481,7 @@ impl Context<'_> {
         Ok(sum)
     }
 
-    pub(crate) fn asin(&mut self, a: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn asin(&mut self, a: &Ball) -> Result<Ball, BallError> {
         // asin a = 2 atan(a / (1 + sqrt(1 - a^2)))
         let square = self.mul(a, a)?;
         let inside = self.sub(&Ball::one(), &square)?;
@@ -496,15 +496,15 @@ impl Context<'_> {
     }
 
     /// The largest integer that is not above the ball, if the ball does not reach over an integer.
-    pub(crate) fn floor(&mut self, a: &Ball) -> Result<Ball, Stop> {
+    pub(crate) fn floor(&mut self, a: &Ball) -> Result<Ball, BallError> {
         if a.top() > self.precision {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         self.work.spend(self.limbs())?;
         let low = shifted(&(&a.mid - IBig::from(a.radius)), a.exponent);
         let high = shifted(&(&a.mid + IBig::from(a.radius)), a.exponent);
         if low != high {
-            return Err(Stop::Imprecise);
+            return Err(BallError::Imprecise);
         }
         self.ball(low, 0, 0)
     }
@@ -583,7 +583,11 @@ impl Ball {
     }
 
     /// Compares two balls that do not overlap.
-    pub(crate) fn compare(&self, other: &Self, context: &mut Context<'_>) -> Result<Option<Ordering>, Stop> {
+    pub(crate) fn compare(
+        &self,
+        other: &Self,
+        context: &mut Context<'_>,
+    ) -> Result<Option<Ordering>, BallError> {
         let difference = context.sub(self, other)?;
         Ok(difference
             .sign()

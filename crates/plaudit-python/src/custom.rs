@@ -6,7 +6,7 @@ use crate::value::{from_value, to_value};
 use plaudit::outcome::{Fact, Info, Outcome};
 use plaudit::reason::{Code, Reason};
 use plaudit::registry;
-use plaudit::rule::Sample;
+use plaudit::rule::RuleInput;
 use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 use plaudit::rule::reference_view::ReferenceView;
 use pyo3::exceptions::PyTimeoutError;
@@ -29,7 +29,7 @@ impl Custom for PythonReward {
         self.compares
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>> {
+    fn score(&self, groups: &[Vec<RuleInput<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>> {
         let gone = || failed(groups, "The interpreter is going away.");
         Python::try_attach(|py| match self.outcomes(py, groups, call) {
             Ok(outcomes) => outcomes,
@@ -43,7 +43,7 @@ impl PythonReward {
     fn outcomes(
         &self,
         py: Python<'_>,
-        groups: &[Vec<Sample<'_>>],
+        groups: &[Vec<RuleInput<'_>>],
         call: &CustomCall,
     ) -> PyResult<Vec<Vec<Outcome>>> {
         let columns = PyList::empty(py);
@@ -143,7 +143,7 @@ fn failure(message: String) -> Reason {
     Reason::new(Code::RewardFailed, message)
 }
 
-fn failed(groups: &[Vec<Sample<'_>>], message: &str) -> Vec<Vec<Outcome>> {
+fn failed(groups: &[Vec<RuleInput<'_>>], message: &str) -> Vec<Vec<Outcome>> {
     groups.iter().map(|group| vec![Outcome::invalid(failure(message.to_owned())); group.len()]).collect()
 }
 

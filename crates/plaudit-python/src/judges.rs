@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The longest wait that is taken at its word, in seconds.
-const LONGEST: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// The judges that one call of a custom reward may ask.
 #[pyclass(frozen, module = "plaudit._plaudit")]
@@ -49,7 +49,7 @@ impl Judges {
             form: form.clone(),
         };
         let questions: Vec<Question> = questions.into_iter().map(question).collect();
-        let timeout = Duration::from_secs_f64(timeout.clamp(0.0, LONGEST));
+        let timeout = Duration::from_secs_f64(timeout.clamp(0.0, MAX_SECONDS));
         let mut done = Done(Some(done));
         let then = Box::new(move |replies| done.call(Some(replies)));
         Ok(py.detach(|| self.asks.ask(judge, questions, timeout, then)))

@@ -5,7 +5,7 @@ use crate::parallel::{Workers, on_threads};
 use crate::text::{NumbersAsText, text, type_name};
 use crate::value::{parameters, to_value};
 use plaudit::code::programs::{ProgramRunner, ProgramSandbox, program_in};
-use plaudit::code::{CodeReward, Exit, SandboxPolicy, SandboxUnavailable, Verdict, probe};
+use plaudit::code::{CodeReward, Exit, SandboxError, SandboxPolicy, Verdict, probe};
 use plaudit::recipe::{Recipe, RecipeErrors};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -169,16 +169,16 @@ fn unread(verdict: Verdict) -> Ran {
 }
 
 /// The error that says why programs cannot be run, and what helps.
-fn unavailable(py: Python<'_>, error: SandboxUnavailable) -> PyErr {
+fn unavailable(py: Python<'_>, error: SandboxError) -> PyErr {
     match error {
-        SandboxUnavailable::NoIsolation(tried) => {
+        SandboxError::NoIsolation(tried) => {
             let message = format!(
                 "nothing isolates programs here; unsafe_no_sandbox=True runs them without (sandbox.unavailable)\n{}",
                 tried.trim_end()
             );
             error::coded(py, "sandbox.unavailable", message)
         }
-        SandboxUnavailable::NoLanguage(why) => error::coded(py, "sandbox.no_language", why),
+        SandboxError::NoLanguage(why) => error::coded(py, "sandbox.no_language", why),
     }
 }
 

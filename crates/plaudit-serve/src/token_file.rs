@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// What every token begins with, so that secret scanners recognise a leaked one.
 const PREFIX: &str = "plaudit_";
 /// The longest name of a token, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 /// The owner of everything where no tokens are required.
 pub(crate) const LOCAL: &str = "local";
 
@@ -85,10 +85,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     if name == LOCAL {
         return Err(format!("a token must not have the name {LOCAL:?}, which stands for this machine"));
     }
-    if name.is_empty() || name.chars().count() > LONGEST_NAME || !name.chars().all(is_plain) {
-        let shown: String = name.chars().take(LONGEST_NAME).collect();
+    if name.is_empty() || name.chars().count() > MAX_NAME || !name.chars().all(is_plain) {
+        let shown: String = name.chars().take(MAX_NAME).collect();
         return Err(format!(
-            "{shown:?} is no name for a token: 1 to {LONGEST_NAME} letters, digits, dots, hyphens and underscores are wanted"
+            "{shown:?} is no name for a token: 1 to {MAX_NAME} letters, digits, dots, hyphens and underscores are wanted"
         ));
     }
     Ok(())

@@ -46,7 +46,7 @@
   };
 
   // A conversation turn by turn. Thoughts, tool calls and what tools gave back are folded.
-  const MOST_TURNS = 200;
+  const MAX_TURNS = 200;
   const folded = (title, text, name) => el('details', {}, el('summary', {}, title, name), P.block(text, { 'aria-label': title }));
   const turn = (message) => {
     const role = String(message.role);
@@ -58,14 +58,14 @@
       (message.tool_calls || []).map(called));
   };
   const conversation = (turns) => el('div', { class: 'conversation' },
-    turns.slice(0, MOST_TURNS).map(turn),
-    turns.length > MOST_TURNS ? el('p', { class: 'note' }, `${count(turns.length - MOST_TURNS)} more turns are not shown.`) : null);
+    turns.slice(0, MAX_TURNS).map(turn),
+    turns.length > MAX_TURNS ? el('p', { class: 'note' }, `${count(turns.length - MAX_TURNS)} more turns are not shown.`) : null);
 
   const fact = ([name, value]) =>
     `${name.replace(/_/g, ' ')} ${typeof value === 'number' ? plain(value) : value === true ? 'yes' : value === false ? 'no' : typeof value === 'string' ? value : JSON.stringify(value)}`;
   // The tests of a program as a strip, one mark for each verdict, and what the first that failed had to say.
   const VERDICTS = { passed: '✓', wrong: '✗', error: '!', time: 't', memory: 'm', output: 'o' };
-  const MOST_TESTS = 400;
+  const MAX_TESTS = 400;
   const tests = (part) => (part.info && Array.isArray(part.info.verdicts) && part.info.verdicts.length ? part.info.verdicts.map(String) : null);
   const strip = (part) => {
     const verdicts = tests(part);
@@ -74,8 +74,8 @@
     const mark = (verdict, place) => el('li', { class: kind(verdict), title: `test ${place + 1}: ${kind(verdict)}` }, VERDICTS[kind(verdict)]);
     const passed = verdicts.filter((verdict) => verdict === 'passed').length;
     return [
-      el('ol', { class: 'tests', 'aria-label': `${count(passed)} of ${P.format.plural(part.info.tests, 'test')} passed` }, verdicts.slice(0, MOST_TESTS).map(mark)),
-      verdicts.length > MOST_TESTS ? el('p', { class: 'note' }, `${count(verdicts.length - MOST_TESTS)} more tests are not shown.`) : null,
+      el('ol', { class: 'tests', 'aria-label': `${count(passed)} of ${P.format.plural(part.info.tests, 'test')} passed` }, verdicts.slice(0, MAX_TESTS).map(mark)),
+      verdicts.length > MAX_TESTS ? el('p', { class: 'note' }, `${count(verdicts.length - MAX_TESTS)} more tests are not shown.`) : null,
       P.absent(part.info.message) || part.info.message === '' ? null : folded(`test ${count(part.info.failed_test)} says`, String(part.info.message))];
   };
 
@@ -85,7 +85,7 @@
     if (!all.length) return null;
     const mark = (one) => el('li', { class: one.followed ? 'passed' : 'wrong', title: `${one.id}: ${one.followed ? 'followed' : 'not followed'}` }, `${one.followed ? '✓' : '✗'} ${one.id}`);
     const followed = all.filter((one) => one.followed).length;
-    return el('ol', { class: 'constraints', 'aria-label': `${count(followed)} of ${P.format.plural(all.length, 'constraint')} followed` }, all.slice(0, MOST_TESTS).map(mark));
+    return el('ol', { class: 'constraints', 'aria-label': `${count(followed)} of ${P.format.plural(all.length, 'constraint')} followed` }, all.slice(0, MAX_TESTS).map(mark));
   };
 
   const why = (part) => {

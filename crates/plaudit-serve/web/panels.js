@@ -114,7 +114,7 @@
   };
 
   // Of instructions, how often each constraint is followed: those that are followed least, which a policy still has to learn.
-  const MOST_CONSTRAINTS = 8;
+  const MAX_CONSTRAINTS = 8;
   const constraints = (steps) => {
     const pick = (name) => (step) => component(name)(step).constraints;
     const said = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
@@ -125,7 +125,7 @@
         return sum('followed') / Math.max(1, sum('checked'));
       };
       const all = names(steps, pick(name)).sort((left, right) => total(left) - total(right) || (left < right ? -1 : 1));
-      const shown = all.slice(0, MOST_CONSTRAINTS);
+      const shown = all.slice(0, MAX_CONSTRAINTS);
       return {
         id: `constraints-${name}`,
         title: `${name}, constraints followed`,

@@ -127,7 +127,7 @@
     // How many steps there are, and which of them are shown where those are not all.
     howMany(all) {
       const shown = this.steps ? this.steps.length : all;
-      if (all <= P.source.MOST || shown >= all) return count(all);
+      if (all <= P.source.MAX_STEPS || shown >= all) return count(all);
       return `${count(all)}, ${this.shown || P.source.report ? `${count(shown)} of them` : `the last ${count(shown)}`} shown`;
     }
 
@@ -179,7 +179,7 @@
       this.previous.disabled = place === 0;
       this.next.disabled = place === this.steps.length - 1;
       this.latest.hidden = chosen === null;
-      this.span.hidden = P.source.report || (!this.shown && this.many <= P.source.MOST);
+      this.span.hidden = P.source.report || (!this.shown && this.many <= P.source.MAX_STEPS);
       put(this.span, this.shown ? 'The newest steps' : 'The whole run');
       P.part('the tiles', () => P.tiles.update(this.tiles, this.steps, place));
       await this.groups.refresh(here.step, changed && here.open);

@@ -10,7 +10,7 @@
   // What lies beyond is drawn at the edge, and what is nearer to 0 is drawn at 0: there is no room left to reckon with it.
   const HUGE = 1e300;
   const TINY = 1e-300;
-  const MOST_TICKS = 100;
+  const MAX_TICKS = 100;
 
   // Round values, about as many as asked for, that lie within the range. Where there is none to speak of, its beginning.
   const ticks = (from, to, wanted, whole) => {
@@ -22,7 +22,7 @@
     const first = Math.ceil(from / pace - 1e-9);
     const many = Math.floor(to / pace + 1e-9) - first + 1;
     const at = (place) => (first + place) * pace;
-    return Array.from({ length: Math.min(Math.max(0, many), MOST_TICKS) }, (_, place) => (whole ? Math.round(at(place)) : Number(at(place).toPrecision(12))));
+    return Array.from({ length: Math.min(Math.max(0, many), MAX_TICKS) }, (_, place) => (whole ? Math.round(at(place)) : Number(at(place).toPrecision(12))));
   };
 
   // The range of all the values, with what must be on the plot, and never of a width that cannot be seen.

@@ -5,7 +5,7 @@
 (() => {
   'use strict';
   const P = window.plaudit;
-  const MOST = 500;
+  const MAX_STEPS = 500;
   const PATIENCE = 15000;
 
   const embedded = (() => {
@@ -52,12 +52,12 @@
   const refreshSteps = async (run, identity, whole) => {
     const key = `${whole ? 'whole' : 'newest'} ${run}`;
     let entry = held.get(key);
-    if (!entry || entry.identity !== identity || entry.list.length > 2 * MOST && !embedded) held.set(key, entry = { list: [], version: 0, identity });
+    if (!entry || entry.identity !== identity || entry.list.length > 2 * MAX_STEPS && !embedded) held.set(key, entry = { list: [], version: 0, identity });
     if (embedded && entry.version) return entry;
     const open = entry.list.find((step) => step.open);
     const last = entry.list[entry.list.length - 1];
     const after = open ? open.step - 1 : last ? last.step : -1;
-    const { steps } = await get(path(run, `/steps?limit=${MOST}${after >= 0 ? `&after=${after}` : whole ? '&whole=1' : ''}`));
+    const { steps } = await get(path(run, `/steps?limit=${MAX_STEPS}${after >= 0 ? `&after=${after}` : whole ? '&whole=1' : ''}`));
     if (merge(entry.list, larger(steps)) || !entry.version) entry.version += 1;
     return entry;
   };
@@ -97,7 +97,7 @@
   };
 
   P.source = {
-    get, path, refreshSteps, isComplete, apart, Trouble, MOST,
+    get, path, refreshSteps, isComplete, apart, Trouble, MAX_STEPS,
     report: embedded !== null,
     // The run that a report is of.
     only: embedded ? embedded['/v1/runs'].runs[0].id : null,

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// The fewest threads that answer; there are as many as the process has cores.
 const FEWEST_WORKERS: usize = 2;
 /// The longest latency that can be asked for, in seconds.
-const LONGEST: f64 = 3600.0;
+const MAX_SECONDS: f64 = 3600.0;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -152,7 +152,7 @@ fn time(text: &str) -> Result<Duration, String> {
             (None, None) => ("", 1.0),
         },
     };
-    let seconds = natural(number).map(|number| number * unit).ok().filter(|seconds| *seconds <= LONGEST);
+    let seconds = natural(number).map(|number| number * unit).ok().filter(|seconds| *seconds <= MAX_SECONDS);
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "a time like 50ms or 1.5s is wanted".to_owned())
 }
 

@@ -6,7 +6,7 @@
 use memchr::memmem;
 
 /// The longest label or code that is believed.
-const LONGEST: usize = 128;
+const MAX_LENGTH: usize = 128;
 
 /// A response as the prompt shows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,7 +146,7 @@ fn marked(prompt: &str) -> Question<'_> {
 fn between<'p>(text: &'p str, open: &str, close: &str) -> Option<&'p str> {
     let rest = &text[memmem::find(text.as_bytes(), open.as_bytes())? + open.len()..];
     // What is looked for is short, so a prompt that never closes it costs no second pass.
-    let near = rest.len().min(2 * LONGEST + 2);
+    let near = rest.len().min(2 * MAX_LENGTH + 2);
     let end = memmem::find(&rest.as_bytes()[..near], close.as_bytes())?;
     rest.get(..end)
 }
@@ -154,7 +154,7 @@ fn between<'p>(text: &'p str, open: &str, close: &str) -> Option<&'p str> {
 /// A label, fence or nonce, which has only letters and digits.
 fn code(text: &str) -> Option<&str> {
     let good = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    (!text.is_empty() && text.len() <= LONGEST && text.bytes().all(good)).then_some(text)
+    (!text.is_empty() && text.len() <= MAX_LENGTH && text.bytes().all(good)).then_some(text)
 }
 
 #[cfg(test)]

@@ -116,12 +116,12 @@ pub(crate) struct Input(pub(crate) Vec<String>);
 
 impl<'de> Deserialize<'de> for Input {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Texts::<String>("a text or a list of texts", MOST, PhantomData)).map(Self)
+        from.deserialize_any(Texts::<String>("a text or a list of texts", MAX_TEXTS, PhantomData)).map(Self)
     }
 }
 
 /// How many texts one request may score.
-const MOST: usize = 4096;
+const MAX_TEXTS: usize = 4096;
 
 /// Tokens as the simulation counts them.
 pub(crate) fn tokens(bytes: usize) -> u64 {

@@ -7,7 +7,7 @@ use memchr::memmem;
 pub(crate) const MARK: &str = "[[quality:";
 
 /// The longest number that is read in a mark.
-const LONGEST: usize = 64;
+const MAX_LENGTH: usize = 64;
 
 /// Beyond this, more quality makes no difference, and sums stay finite.
 const LIMIT: f64 = 1e9;
@@ -22,7 +22,7 @@ pub(crate) fn quality(text: &str) -> f64 {
 
 /// The number of a mark, given what stands after its beginning.
 fn number(rest: &str) -> Option<f64> {
-    let near = &rest.as_bytes()[..rest.len().min(LONGEST)];
+    let near = &rest.as_bytes()[..rest.len().min(MAX_LENGTH)];
     let end = memmem::find(near, b"]]")?;
     let number: f64 = rest.get(..end)?.trim().parse().ok()?;
     number.is_finite().then(|| number.clamp(-LIMIT, LIMIT))

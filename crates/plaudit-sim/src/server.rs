@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 /// The largest body that is read.
-const LARGEST: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 /// What the timer adds to a delay in the mean: it rounds up to whole milliseconds twice, in its wheel and when it waits.
 /// Without taking it off, a judge of 20 ms would be one of 21.
 const ROUNDING: Duration = Duration::from_micros(1250);
@@ -111,7 +111,7 @@ fn router(server: Arc<Server>) -> Router {
         .method_not_allowed_fallback(|| async {
             respond(Reply::error(405, "this path does not take this method", None, None))
         })
-        .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(DefaultBodyLimit::max(MAX_BYTES))
         .with_state(server)
 }
 

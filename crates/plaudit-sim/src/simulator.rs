@@ -18,11 +18,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 /// The most choices a token that OpenAI's protocol allows to ask for.
-const MOST_TOP: u64 = 20;
+const MAX_TOP: u64 = 20;
 /// How much of the text of a request error is sent back.
 const MESSAGE: usize = 200;
 /// The longest delay in seconds.
-const LONGEST: f64 = 86_400.0;
+const MAX_SECONDS: f64 = 86_400.0;
 
 /// What goes wrong, and how long everything takes.
 #[derive(Debug, Clone, Args)]
@@ -153,7 +153,7 @@ impl Simulator {
         }
         let wrong = |param, message| Err(Reply::error(400, message, Some("invalid_value"), Some(param)));
         let top = chat.top_logprobs.unwrap_or(0);
-        if top > MOST_TOP {
+        if top > MAX_TOP {
             return wrong("top_logprobs", "top_logprobs is at most 20");
         }
         if top > 0 && chat.logprobs != Some(true) {
@@ -264,7 +264,7 @@ impl Simulator {
         }
         let slow = if happens(2, faults.slow_share) { faults.slow_factor } else { 1.0 };
         let factor = (faults.jitter * chance.about(3).normal()).exp() * slow;
-        let seconds = (faults.latency.as_secs_f64() * factor).min(LONGEST);
+        let seconds = (faults.latency.as_secs_f64() * factor).min(MAX_SECONDS);
         let latency = Duration::from_secs_f64(seconds);
         let failure = happens(4, faults.error_rate).then(|| {
             let failed = Reply::error(500, "the simulated judge has failed", Some("internal_error"), None);

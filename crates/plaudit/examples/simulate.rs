@@ -15,7 +15,7 @@
 )]
 
 use plaudit::aggregate::bradley_terry::BradleyTerry;
-use plaudit::aggregate::design::{Design, Draw};
+use plaudit::aggregate::design::{Design, Schedule};
 use plaudit::aggregate::{Comparison, Evidence, Method, MethodInfo, Ranking, Weighed, estimate};
 
 /// Numbers that only depend on a seed.
@@ -126,7 +126,7 @@ fn score(plan: &Plan, judge: Comparer, n: usize, spread: f64, seed: u64) -> Scor
     }
     let mut asked: Vec<Vec<usize>> = Vec::new();
     let mut waves = 0;
-    let draw = Draw {
+    let schedule = Schedule {
         n,
         seed,
         design: plan.design.unwrap_or(Design::RoundRobin),
@@ -137,7 +137,7 @@ fn score(plan: &Plan, judge: Comparer, n: usize, spread: f64, seed: u64) -> Scor
         model: BradleyTerry::default(),
     };
     loop {
-        let mut wave = draw.next(&asked, &observed);
+        let mut wave = schedule.next(&asked, &observed);
         if wave.is_empty() {
             break;
         }

@@ -5,7 +5,7 @@ mod reference;
 
 pub(crate) use field::place;
 pub use field::{FIELDS, Field, Generation, Misfit, RolloutLine, field_names};
-pub use reference::{MOST_ACCEPTED, REFERENCE_FIELDS, Reference, ReferenceForm, is_whole, whole};
+pub use reference::{MAX_ACCEPTED, REFERENCE_FIELDS, Reference, ReferenceForm, is_whole, whole};
 
 use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
 use plaudit_code::exact;

@@ -27,7 +27,7 @@ COMPARED = ("plaudit/win", "plaudit/win_and", "plaudit/comparison_score")
 # What is no value of a component, or stands for one that a rollout may not have.
 NOT_COMPONENTS = (*FLAGS, *COMPARED, "plaudit/compared")
 # The groups of a step that are shown in a table, the first ones.
-MOST_GROUPS = 64
+MAX_GROUPS = 64
 
 
 class _Metrics:
@@ -138,7 +138,7 @@ def group_summary(rows: Mapping[str, dict[str, float]]) -> dict[str, float]:
 
 def write_group_table(rows: Mapping[str, dict[str, float]], step: int) -> None:
     """Writes a table of the step's groups to the W&B run of verl, where `trainer.logger` has one."""
-    by_group = list(groups(rows).items())[:MOST_GROUPS]
+    by_group = list(groups(rows).items())[:MAX_GROUPS]
     if not by_group:
         return
     components = [

@@ -68,7 +68,7 @@ fn nothing_stays(isolation: Isolation, programs: &'static [&'static str], count:
                     let run = sandbox.run(&marked(programs[index % programs.len()], &marker, limits));
                     match run {
                         Ok(run) => assert!(run.stdout.is_empty(), "{run:?}"),
-                        Err(failure) => assert_eq!(failure, plaudit_box::BoxFailure::HostOverloaded),
+                        Err(failure) => assert_eq!(failure, plaudit_box::BoxError::HostOverloaded),
                     }
                 }
             });

@@ -1,7 +1,7 @@
 //! Each limit ends the program that breaks it, and says which it was; results of programs that break none.
 
 use crate::{open, passed, python, quick, run};
-use plaudit_box::{BoxFailure, Exit, Isolation, Job, LimitHit, Limits, Options, Sandbox};
+use plaudit_box::{BoxError, Exit, Isolation, Job, LimitHit, Limits, Options, Sandbox};
 use std::time::Duration;
 
 fn each_isolation(test: impl Fn(&Sandbox)) {
@@ -277,15 +277,12 @@ fn ordinary_programs_find_what_they_need() {
 fn failures_of_the_sandbox_are_no_results() {
     each_isolation(|sandbox| {
         let missing = sandbox.run(&Job::new(["/usr/bin/no-such-program"])).unwrap_err();
-        assert!(
-            matches!(missing, BoxFailure::Setup { layer: "program", errno: libc::ENOENT }),
-            "{missing:?}"
-        );
+        assert!(matches!(missing, BoxError::Setup { layer: "program", errno: libc::ENOENT }), "{missing:?}");
         for name in ["../x", "a/b", "", "..", "a\0b"] {
             let failure = sandbox.run(&python("pass").file(name, "x")).unwrap_err();
-            assert!(matches!(failure, BoxFailure::Request(_)), "{failure:?}");
+            assert!(matches!(failure, BoxError::Request(_)), "{failure:?}");
         }
-        assert!(matches!(sandbox.run(&Job::new::<String>([])).unwrap_err(), BoxFailure::Request(_)));
+        assert!(matches!(sandbox.run(&Job::new::<String>([])).unwrap_err(), BoxError::Request(_)));
         // And it works on.
         assert!(passed(&sandbox.run(&python("print(7)")).unwrap(), "7"));
     });

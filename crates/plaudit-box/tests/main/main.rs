@@ -14,7 +14,7 @@ mod ordinary_user;
 mod pairs;
 
 use left_out::leave_out;
-use plaudit_box::{BoxFailure, Exit, Isolation, Job, Limits, Options, RunResult, Sandbox};
+use plaudit_box::{BoxError, Exit, Isolation, Job, Limits, Options, RunResult, Sandbox};
 use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -71,18 +71,15 @@ pub(crate) fn python(code: &str) -> Job {
 
 /// Runs a job, and again with twice the time on the clock where the host was overloaded: other tests keep all processors busy
 /// on purpose.
-pub(crate) fn run(sandbox: &Sandbox, job: &Job) -> Result<RunResult, BoxFailure> {
+pub(crate) fn run(sandbox: &Sandbox, job: &Job) -> Result<RunResult, BoxError> {
     patiently(job.clone(), |job| sandbox.run(job))
 }
 
 /// The same for anything that is made of a job.
-pub(crate) fn patiently<T>(
-    mut job: Job,
-    run: impl Fn(&Job) -> Result<T, BoxFailure>,
-) -> Result<T, BoxFailure> {
+pub(crate) fn patiently<T>(mut job: Job, run: impl Fn(&Job) -> Result<T, BoxError>) -> Result<T, BoxError> {
     for _ in 0..6 {
         match run(&job) {
-            Err(BoxFailure::HostOverloaded) => job.limits.wall = Some(job.limits.wall() * 2),
+            Err(BoxError::HostOverloaded) => job.limits.wall = Some(job.limits.wall() * 2),
             other => return other,
         }
     }

@@ -1,7 +1,7 @@
 //! Two programs that talk to each other: each reads what the other writes, and neither outlives the other's limits.
 
 use crate::{open, patiently, python, quick, run};
-use plaudit_box::{BoxFailure, Exit, Isolation, Job, LimitHit, Limits, RunResult, Sandbox};
+use plaudit_box::{BoxError, Exit, Isolation, Job, LimitHit, Limits, RunResult, Sandbox};
 use std::time::{Duration, Instant};
 
 /// Runs a pair in each isolation, again where the host was overloaded.
@@ -92,10 +92,10 @@ fn a_pair_that_cannot_start_leaves_nothing() {
         let (good, bad) = (python("input()").limits(patient()), Job::new(["/usr/bin/no-such-program"]));
         for jobs in [[&good, &bad], [&bad, &good]] {
             let failure = sandbox.run_pair(jobs).unwrap_err();
-            assert!(matches!(failure, BoxFailure::Setup { layer: "program", .. }), "{failure:?}");
+            assert!(matches!(failure, BoxError::Setup { layer: "program", .. }), "{failure:?}");
         }
         let given = good.clone().stdin("x");
-        assert!(matches!(sandbox.run_pair([&good, &given]).unwrap_err(), BoxFailure::Request(_)));
+        assert!(matches!(sandbox.run_pair([&good, &given]).unwrap_err(), BoxError::Request(_)));
         let files = |code: &str| python(code).limits(patient());
         let [first, _] = sandbox
             .run_pair([&files("import os, sys\nsys.stderr.write(str(sorted(os.listdir('.'))))"), &files("")])

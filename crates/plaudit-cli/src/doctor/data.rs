@@ -28,7 +28,7 @@ const EXAMPLES: usize = 3;
 /// The longest part of a reference that is shown.
 const SHOWN: usize = 60;
 /// The most prompts whose references are remembered, and the most references that are told apart.
-const MOST_REMEMBERED: usize = 1_000_000;
+const MAX_REMEMBERED: usize = 1_000_000;
 
 /// What is looked at, and where the findings go.
 pub(super) struct DataCheck<'a> {
@@ -220,7 +220,7 @@ impl Findings {
         if !self.needs_reference {
             return None;
         }
-        let full = self.prompts.len() >= MOST_REMEMBERED;
+        let full = self.prompts.len() >= MAX_REMEMBERED;
         let Some((id, first)) = self.prompts.get(&prompt) else {
             if !full {
                 self.prompts.insert(prompt, (seen.id.clone(), reference.clone()));
@@ -414,7 +414,7 @@ impl Sink for Findings {
             self.renames = std::mem::take(&mut piece.renames);
         }
         if let Some(mut solution) = piece.solution.take() {
-            if self.solutions.len() < solutions::MOST {
+            if self.solutions.len() < solutions::MAX_SOLUTIONS {
                 solution.group = Some(self.rows.to_string().into());
                 self.solutions.push(*solution);
             } else {
@@ -422,7 +422,7 @@ impl Sink for Findings {
             }
         }
         let hash = piece.reference.as_ref().map(|text| rapidhash::v3::rapidhash_v3(text.as_bytes()));
-        let room = self.references.len() < MOST_REMEMBERED;
+        let room = self.references.len() < MAX_REMEMBERED;
         let is_new = hash.is_some_and(|hash| room && self.references.insert(hash));
         let unequal = self.unequal(&piece);
         let found = std::mem::take(&mut piece.found).into_iter().chain(unequal);

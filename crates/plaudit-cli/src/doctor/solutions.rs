@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 /// How many solutions are run.
-pub(super) const MOST: usize = 200;
+pub(super) const MAX_SOLUTIONS: usize = 200;
 /// How many of those that do not pass are shown.
 const EXAMPLES: usize = 5;
 /// The longest part of a message that is shown.
@@ -58,7 +58,7 @@ fn written(fields: &Map<String, Value>) -> Option<Cow<'_, str>> {
     })
 }
 
-/// Runs solutions, at most [`MOST`], with the components of the plan that run programs.
+/// Runs solutions, at most [`MAX_SOLUTIONS`], with the components of the plan that run programs.
 pub(super) fn check(mut plan: Plan, rollouts: &[Rollout<'static>], more: u64) -> Vec<DoctorCheck> {
     for branch in &mut plan.branches {
         let is_code: Vec<bool> = branch.components.iter().map(super::is_code).collect();

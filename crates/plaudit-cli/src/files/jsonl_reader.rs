@@ -3,7 +3,7 @@
 
 use super::{Block, Entry, Parsed, Reader, other_formats};
 use crate::error::CliError;
-use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
+use plaudit::input::{self, Fields, InputError, MAX_LINE};
 use std::io::Read;
 
 /// What an entry is called.
@@ -40,7 +40,7 @@ impl<R: Read + Send> Reader for LineReader<R> {
         let mut whole = self.whole_lines();
         if whole == 0 && !self.ended {
             // A line that does not fit the block may still be a line.
-            self.fill(LONGEST_LINE + 2)?;
+            self.fill(MAX_LINE + 2)?;
             whole = self.whole_lines();
         }
         if whole == 0 && !self.buffer.is_empty() {
@@ -206,7 +206,7 @@ mod tests {
         let mut reader = LineReader::new("test".to_owned(), text);
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         while let Ok(Some(Block::Lines(block))) = reader.next() {
-            assert!(reader.buffer.len() <= LONGEST_LINE + 2);
+            assert!(reader.buffer.len() <= MAX_LINE + 2);
             for entry in block.parse(&Fields::own()) {
                 match entry.rollouts {
                     Ok(_) => good.push(entry.number),
@@ -230,8 +230,7 @@ mod tests {
             let frame = "{\"response\":\"\"}\n".len() - 1;
             format!("{{\"response\":\"{}\"}}\n", "x".repeat(length - frame))
         };
-        let text =
-            [line(100), line(LONGEST_LINE), line(50), line(LONGEST_LINE + 1), line(60), line(BLOCK)].concat();
+        let text = [line(100), line(MAX_LINE), line(50), line(MAX_LINE + 1), line(60), line(BLOCK)].concat();
         assert_eq!(read(text.as_bytes()), (vec![1, 2, 3, 5, 6], vec![(4, "input.line_too_long")]));
         let crlf = text.replace('\n', "\r\n");
         assert_eq!(read(crlf.as_bytes()), (vec![1, 2, 3, 5, 6], vec![(4, "input.line_too_long")]));

@@ -3,7 +3,7 @@
 /// How much of the input is looked at.
 const LOOKED_AT: usize = 64 << 10;
 /// The longest name of a column, in characters.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// What is said of an input that is not JSON lines, by its name and its first bytes; nothing where it may be.
 pub(super) fn describe(name: &str, start: &[u8]) -> Option<String> {
@@ -50,7 +50,7 @@ fn is_name(cell: &str) -> bool {
     let is_letter = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ' ');
     cell.starts_with(|letter: char| letter.is_alphabetic() || letter == '_')
         && cell.chars().all(is_letter)
-        && cell.chars().count() <= LONGEST_NAME
+        && cell.chars().count() <= MAX_NAME
 }
 
 /// A command that makes JSON lines of a table, with what every Python has.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// How much is gathered before it is written.
 const BUFFER: usize = 256 << 10;
 /// The most links that are followed to a file, as on Linux.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// An open output. Where it is dropped before [`Output::finish`], nothing stays under its name.
 pub(crate) struct Output {
@@ -108,7 +108,7 @@ pub(super) fn is_stdout(path: &str) -> bool {
 /// The file that symbolic links lead to, whether it is there or not.
 pub(super) fn resolved(path: &Path) -> io::Result<PathBuf> {
     let mut at = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let Ok(target) = fs::read_link(&at) else { return Ok(at) };
         at.pop();
         at.push(target);

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
-use plaudit::input::{self, Fields, InputError, LONGEST_LINE};
+use plaudit::input::{self, Fields, InputError, MAX_LINE};
 use serde_json::{Map, Number, Value};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -102,7 +102,7 @@ impl RowBlock {
             let rollouts = input::guarded(|| {
                 let mut weight = 0;
                 let map = columns(row, fields, &mut weight, &mut left_out);
-                if weight > LONGEST_LINE { Err(too_long()) } else { input::read_map(map?, fields) }
+                if weight > MAX_LINE { Err(too_long()) } else { input::read_map(map?, fields) }
             });
             Entry { number, rollouts: rollouts.map(|all| Parsed::new(all, NOUN, number)) }
         });
@@ -130,7 +130,7 @@ fn columns(
 }
 
 fn too_long() -> InputError {
-    let message = format!("the row is longer than {} MiB", LONGEST_LINE >> 20);
+    let message = format!("the row is longer than {} MiB", MAX_LINE >> 20);
     InputError::new("input.line_too_long", message)
 }
 

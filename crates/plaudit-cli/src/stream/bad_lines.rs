@@ -5,7 +5,7 @@ use plaudit::input::InputError;
 use std::collections::BTreeMap;
 
 /// How many bad lines are printed one by one.
-const MOST_PRINTED: u64 = 20;
+const MAX_PRINTED: u64 = 20;
 
 /// The bad lines of a run.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ impl BadLines {
     pub(crate) fn bad(&mut self, console: &Console, noun: &str, number: u64, error: &InputError) {
         self.count += 1;
         *self.by_code.entry(error.code).or_insert(0) += 1;
-        if self.count <= MOST_PRINTED {
+        if self.count <= MAX_PRINTED {
             console.error(&format!("{noun} {number}: {error}"));
         }
         if !error.renames.is_empty() && !self.hinted {
@@ -33,7 +33,7 @@ impl BadLines {
             let flags = error.renames.iter().map(|(field, name)| format!(" --field {field}={name}"));
             console.hint(&format!("try{}", flags.collect::<String>()));
         }
-        if self.count == MOST_PRINTED {
+        if self.count == MAX_PRINTED {
             console.error("further bad lines are only counted");
         }
     }

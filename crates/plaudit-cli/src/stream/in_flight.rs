@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 /// The fewest batches under way at once, so that the last groups of one leave nobody idle.
 const FEWEST: usize = 4;
 /// The most, so that memory does not grow with the number of cores or of calls.
-const MOST: usize = 64;
+const MAX_BATCHES: usize = 64;
 
 /// A batch that has been scored.
 pub(super) struct ScoredBatch<P> {
@@ -52,7 +52,7 @@ impl<P: Send + 'static> InFlight<P> {
         let judges = &engine.plan().judges;
         let calls: usize = judges.iter().map(|judge| judge.config.concurrency).sum();
         let more = if judges.is_empty() { engine.pool().threads() } else { 2 * calls / JUDGED_BATCH.0 };
-        let most = (FEWEST + more).min(MOST);
+        let most = (FEWEST + more).min(MAX_BATCHES);
         Self { engine: Arc::clone(engine), renderer, batches: VecDeque::new(), most }
     }
 

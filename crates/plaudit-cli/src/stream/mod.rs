@@ -40,9 +40,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 /// The most text that groups hold while they wait for members.
-const MOST_HELD: usize = 64 << 20;
+const MAX_HELD: usize = 64 << 20;
 /// The most results that wait for earlier ones.
-const MOST_WAITING: usize = 32 << 20;
+const MAX_WAITING: usize = 32 << 20;
 /// A batch is scored when it has so many rollouts or bytes, whatever the number of threads, so that the statistics
 /// are the same to the last bit.
 const BATCH: (usize, usize) = (1024, 2 << 20);
@@ -166,7 +166,7 @@ impl<'r, S: Sink> Stream<'r, S> {
     ) -> Self {
         let policy = BufferPolicy {
             rollouts: patience,
-            bytes: MOST_HELD,
+            bytes: MAX_HELD,
             refuse_late: engine.plan().compares_groups(),
             memory: GENERATION,
         };
@@ -330,7 +330,7 @@ impl<'r, S: Sink> Stream<'r, S> {
         }
         self.score()?;
         // One group that never ends must not make all later results wait.
-        while self.reorder.bytes() > MOST_WAITING && self.buffer.close_first() {
+        while self.reorder.bytes() > MAX_WAITING && self.buffer.close_first() {
             while let Some(group) = self.buffer.closed() {
                 group.into_iter().for_each(|member| self.batch.push(member));
             }

@@ -42,7 +42,7 @@ const FEW_WORDS: usize = 6;
 const FEW_FOR_NGRAMS: usize = 12;
 
 /// Of a text of more bytes n-grams are believed.
-const LONGEST_DOUBTED: usize = 4096;
+const MAX_DOUBTED: usize = 4096;
 
 /// The first letter beyond those of Latin and its extensions A and B.
 const LATIN_END: char = '\u{250}';
@@ -73,7 +73,7 @@ pub(crate) fn may_be_english(text: &str) -> bool {
     if is_in_language(text, "en") {
         return true;
     }
-    if text.len() > LONGEST_DOUBTED {
+    if text.len() > MAX_DOUBTED {
         return false;
     }
     let words: Vec<_> = reading::words(text).iter().map(|word| lower(word).into_owned()).collect();

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// How many constraints a row may have.
-const MOST_CONSTRAINTS: usize = 1000;
+const MAX_CONSTRAINTS: usize = 1000;
 
 /// What a row asks for.
 #[derive(Debug)]
@@ -46,12 +46,12 @@ pub struct RowError {
     /// The field, such as `kwargs[1]` or `ground_truth, byte 17`.
     pub place: String,
     /// What is wrong.
-    pub problem: RowProblem,
+    pub problem: RowErrorKind,
 }
 
 /// What is wrong with a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowProblem {
+pub enum RowErrorKind {
     /// A constraint or one of its arguments.
     Argument(ArgumentError),
     /// Anything else, in words.
@@ -61,8 +61,8 @@ pub enum RowProblem {
 impl fmt::Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.problem {
-            RowProblem::Argument(error) => write!(f, "{}: {error}", self.place),
-            RowProblem::Form(problem) => write!(f, "{}: {problem}", self.place),
+            RowErrorKind::Argument(error) => write!(f, "{}: {error}", self.place),
+            RowErrorKind::Form(problem) => write!(f, "{}: {problem}", self.place),
         }
     }
 }
@@ -70,7 +70,7 @@ impl fmt::Display for RowError {
 impl std::error::Error for RowError {}
 
 fn error(place: impl Into<String>, problem: impl Into<String>) -> RowError {
-    RowError { place: place.into(), problem: RowProblem::Form(problem.into()) }
+    RowError { place: place.into(), problem: RowErrorKind::Form(problem.into()) }
 }
 
 /// Reads a row of any of the three forms.
@@ -168,10 +168,10 @@ fn checks(
     if ids.is_empty() {
         return Err(error(format!("{place}{ids_name}"), "is empty: nothing is asked of the response"));
     }
-    if ids.len() > MOST_CONSTRAINTS {
+    if ids.len() > MAX_CONSTRAINTS {
         return Err(error(
             format!("{place}{ids_name}"),
-            format!("has more than {MOST_CONSTRAINTS} constraints"),
+            format!("has more than {MAX_CONSTRAINTS} constraints"),
         ));
     }
     if let Some(kwargs) = &kwargs
@@ -190,7 +190,7 @@ fn checks(
                 kwargs.as_ref().map_or(Cow::Borrowed(&Value::Null), |kwargs| of_text(&kwargs[at]));
             parse(id, &arguments, semantics).map_err(|problem| {
                 let name = if problem.argument.is_empty() { ids_name } else { kwargs_name };
-                RowError { place: format!("{place}{name}[{at}]"), problem: RowProblem::Argument(problem) }
+                RowError { place: format!("{place}{name}[{at}]"), problem: RowErrorKind::Argument(problem) }
             })
         })
         .collect()

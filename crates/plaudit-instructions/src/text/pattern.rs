@@ -179,7 +179,7 @@ enum Atom {
     Other,
 }
 
-const MOST_NESTED: usize = 50;
+const MAX_NESTED: usize = 50;
 
 impl Translation<'_> {
     fn next(&mut self) -> Option<char> {
@@ -211,7 +211,7 @@ impl Translation<'_> {
     /// Up to a closing bracket or the end.
     fn alternatives(&mut self) -> Result<(), String> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
+        if self.depth > MAX_NESTED {
             return Err("is a regular expression that is nested too deeply".to_owned());
         }
         let mut last = Atom::Nothing;

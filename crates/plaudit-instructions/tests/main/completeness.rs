@@ -2,7 +2,7 @@
 
 use crate::golden;
 use crate::vectors::read;
-use plaudit_instructions::{Family, Problem, Semantics, constraints, find, parse};
+use plaudit_instructions::{ArgumentErrorKind, Family, Semantics, constraints, find, parse};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -39,13 +39,19 @@ fn missing_arguments_are_named() {
             match (result, needed) {
                 (Ok(_), None) => {}
                 (Err(error), Some(_)) => {
-                    assert_eq!((error.id.as_str(), &error.problem), (constraint.id, &Problem::Missing));
+                    assert_eq!(
+                        (error.id.as_str(), &error.problem),
+                        (constraint.id, &ArgumentErrorKind::Missing)
+                    );
                     assert!(constraint.parameters.iter().any(|parameter| parameter.name == error.argument));
                 }
                 (result, needed) => panic!("{constraint:?}: {result:?} with {needed:?}"),
             }
             let stray = parse(constraint.id, &json!({"nonsense": 1}), semantics).unwrap_err();
-            assert_eq!((stray.argument.as_str(), stray.problem), ("nonsense", Problem::UnknownArgument));
+            assert_eq!(
+                (stray.argument.as_str(), stray.problem),
+                ("nonsense", ArgumentErrorKind::UnknownArgument)
+            );
         }
     }
 }
@@ -55,7 +61,7 @@ fn unknown_ids_are_errors() {
     for id in ["", "keywords:existance", "punctuation:no_comma "] {
         assert_eq!(
             parse(id, &json!({}), Semantics::Corrected).unwrap_err().problem,
-            Problem::UnknownConstraint
+            ArgumentErrorKind::UnknownConstraint
         );
     }
     assert!(find("punctuation:no_comma").is_some());

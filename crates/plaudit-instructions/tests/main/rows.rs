@@ -1,7 +1,7 @@
 //! Whole rows in their public forms, and the numbers that the public scorers make of them.
 
 use crate::golden;
-use plaudit_instructions::row::{self, Grading, Row, RowProblem};
+use plaudit_instructions::row::{self, Grading, Row, RowErrorKind};
 use plaudit_instructions::{Mode, Semantics, parse, verdicts};
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn literal(value: &Value) -> String {
     }
 }
 
-fn read(row: &Value) -> Result<Row, RowProblem> {
+fn read(row: &Value) -> Result<Row, RowErrorKind> {
     row::read(row.as_object().unwrap(), Semantics::Published).map_err(|error| error.problem)
 }
 

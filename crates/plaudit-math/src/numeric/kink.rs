@@ -9,7 +9,7 @@ use dashu_int::{IBig, Sign};
 
 use super::step::LEADING;
 use super::{Complex, Evaluation, real};
-use crate::ball::{Ball, Stop};
+use crate::ball::{Ball, BallError};
 use crate::expr::{Function, Id, NaryFunction, Node, Tree};
 
 /// Levels of an expression that are looked through for its sign.
@@ -50,7 +50,7 @@ pub(super) struct Flip {
 }
 
 /// Whether a node bends. The absolute value of a complex number does not.
-pub(super) fn bends<'v>(node: &Node, of: &impl Fn(Id) -> Result<&'v Complex, Stop>) -> bool {
+pub(super) fn bends<'v>(node: &Node, of: &impl Fn(Id) -> Result<&'v Complex, BallError>) -> bool {
     match node {
         Node::Call(Function::Abs, a) => of(*a).is_ok_and(Complex::is_real),
         Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, _) => true,
@@ -64,8 +64,8 @@ impl Evaluation<'_, '_> {
         &mut self,
         tree: &Tree,
         id: Id,
-        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
-    ) -> Result<Ball, Stop> {
+        of: &impl Fn(Id) -> Result<&'v Complex, BallError>,
+    ) -> Result<Ball, BallError> {
         let mut choices: Vec<Ball> = Vec::new();
         let mut least = false;
         match tree.node(id) {
@@ -82,7 +82,7 @@ impl Evaluation<'_, '_> {
                     choices.push(real(of(*id)?)?.clone());
                 }
             }
-            _ => return Err(Stop::NotReal),
+            _ => return Err(BallError::NotReal),
         }
         let mut branch = 0;
         for (index, choice) in choices.iter().enumerate().skip(1) {
@@ -91,7 +91,7 @@ impl Evaluation<'_, '_> {
                 Some(sign) if (sign == Sign::Positive) != least => branch = index,
                 Some(_) => {}
                 None if difference.is_zero() => {}
-                None => return Err(Stop::Imprecise),
+                None => return Err(BallError::Imprecise),
             }
         }
         let branches: Vec<Leading> = choices.iter().map(|choice| choice.leading(LEADING)).collect();
@@ -108,7 +108,7 @@ impl Evaluation<'_, '_> {
         } else {
             self.record(id, branch, branches);
         }
-        choices.into_iter().nth(branch).ok_or(Stop::NotReal)
+        choices.into_iter().nth(branch).ok_or(BallError::NotReal)
     }
 
     fn record(&mut self, id: Id, branch: usize, branches: Vec<Leading>) {

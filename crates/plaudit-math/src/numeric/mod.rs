@@ -15,7 +15,7 @@ use dashu_ratio::RBig;
 
 use self::kink::{Flip, Kink, bends};
 use self::step::{LEADING, is_step, with_arguments};
-use crate::ball::{Ball, Context, Stop};
+use crate::ball::{Ball, BallError, Context};
 use crate::expr::{Expr, Function, Id, NaryFunction, Node, Tree};
 use crate::identity_test::{HASH_COST, Key};
 use crate::limits::{NoValue, Work};
@@ -194,7 +194,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, Stop> {
+    fn eval(&mut self, tree: &Tree, expr: Expr) -> Result<Complex, BallError> {
         let live = tree.live(expr);
         let mut values: Vec<Option<Complex>> = vec![None; live.len()];
         // Whether a node depends on a letter, and on a step function of one.
@@ -211,7 +211,7 @@ impl Evaluation<'_, '_> {
                 });
                 let step = varies && is_step(tree, node) || unknown && matches!(node, Node::NaryFunction(..));
                 depends[index] = (varies, unknown || step);
-                let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(Stop::NotReal);
+                let of = |child: Id| values[(child - expr.first) as usize].as_ref().ok_or(BallError::NotReal);
                 let value = if step {
                     Complex::real(self.step(tree, node, &of)?)
                 } else if varies && bends(node, &of) {
@@ -223,15 +223,15 @@ impl Evaluation<'_, '_> {
                 values[index] = Some(value);
             }
         }
-        values.pop().flatten().ok_or(Stop::NotReal)
+        values.pop().flatten().ok_or(BallError::NotReal)
     }
 
     fn node<'v>(
         &mut self,
         tree: &Tree,
         id: Id,
-        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
-    ) -> Result<Complex, Stop> {
+        of: &impl Fn(Id) -> Result<&'v Complex, BallError>,
+    ) -> Result<Complex, BallError> {
         Ok(match tree.node(id) {
             Node::Number(value) => Complex::real(self.context.rational(value)?),
             Node::Letter(name) => {
@@ -256,7 +256,7 @@ impl Evaluation<'_, '_> {
             Node::Pi => Complex::real(self.context.pi()?),
             Node::E => Complex::real(self.context.exp(&Ball::one())?),
             Node::I => Complex { re: Ball::zero(), im: Ball::one() },
-            Node::Infinity | Node::BigOperator { .. } => return Err(Stop::NotReal),
+            Node::Infinity | Node::BigOperator { .. } => return Err(BallError::NotReal),
             Node::Sum(terms) => {
                 let mut sum = Complex::real(Ball::zero());
                 for term in terms {
@@ -295,7 +295,7 @@ impl Evaluation<'_, '_> {
                         Some(known) => self.extreme(*fold, known, value)?,
                     });
                 }
-                Complex::real(best.ok_or(Stop::NotReal)?)
+                Complex::real(best.ok_or(BallError::NotReal)?)
             }
             Node::Apply(name, ids) => {
                 // An unknown function: a number that depends on the leading bits of its arguments.
@@ -311,11 +311,11 @@ impl Evaluation<'_, '_> {
         })
     }
 
-    fn add(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+    fn add(&mut self, a: &Complex, b: &Complex) -> Result<Complex, BallError> {
         Ok(Complex { re: self.context.add(&a.re, &b.re)?, im: self.context.add(&a.im, &b.im)? })
     }
 
-    fn mul(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+    fn mul(&mut self, a: &Complex, b: &Complex) -> Result<Complex, BallError> {
         let c = &mut self.context;
         if a.is_real() && b.is_real() {
             return Ok(Complex::real(c.mul(&a.re, &b.re)?));
@@ -325,7 +325,7 @@ impl Evaluation<'_, '_> {
         Ok(Complex { re: c.sub(&rr, &ii)?, im: c.add(&ri, &ir)? })
     }
 
-    fn div(&mut self, a: &Complex, b: &Complex) -> Result<Complex, Stop> {
+    fn div(&mut self, a: &Complex, b: &Complex) -> Result<Complex, BallError> {
         if a.is_real() && b.is_real() {
             return Ok(Complex::real(self.context.div(&a.re, &b.re)?));
         }
@@ -336,15 +336,15 @@ impl Evaluation<'_, '_> {
     }
 
     /// The square of the absolute value.
-    fn norm(&mut self, a: &Complex) -> Result<Ball, Stop> {
+    fn norm(&mut self, a: &Complex) -> Result<Ball, BallError> {
         let c = &mut self.context;
         let (re, im) = (c.mul(&a.re, &a.re)?, c.mul(&a.im, &a.im)?);
         c.add(&re, &im)
     }
 
-    fn whole_power(&mut self, base: &Complex, exponent: i64) -> Result<Complex, Stop> {
+    fn whole_power(&mut self, base: &Complex, exponent: i64) -> Result<Complex, BallError> {
         if exponent.unsigned_abs() > 1 << 24 {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         if base.is_real() {
             return Ok(Complex::real(self.context.pow(&base.re, exponent)?));
@@ -362,9 +362,9 @@ impl Evaluation<'_, '_> {
         if exponent < 0 { self.div(&Complex::real(Ball::one()), &result) } else { Ok(result) }
     }
 
-    fn rational_power(&mut self, base: &Complex, power: &RBig) -> Result<Complex, Stop> {
+    fn rational_power(&mut self, base: &Complex, power: &RBig) -> Result<Complex, BallError> {
         let Ok(num) = i64::try_from(power.numerator().clone()) else {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         };
         if power.is_int() {
             return self.whole_power(base, num);
@@ -381,7 +381,7 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
+    fn root(&mut self, a: &Complex, index: u32) -> Result<Complex, BallError> {
         if index > 64 && (!a.is_real() || a.re.sign() == Some(Sign::Positive)) {
             return self.principal_root(a, index);
         }
@@ -394,7 +394,7 @@ impl Evaluation<'_, '_> {
                     Ok(Complex { re: Ball::zero(), im: self.context.root(&a.re.clone().neg(), 2)? })
                 }
                 (Some(Sign::Negative), _) if self.complex => self.principal_root(a, index),
-                (None, 1) if !a.re.is_zero() => Err(Stop::Imprecise),
+                (None, 1) if !a.re.is_zero() => Err(BallError::Imprecise),
                 _ => Ok(Complex::real(self.context.root(&a.re, index)?)),
             };
         }
@@ -402,13 +402,13 @@ impl Evaluation<'_, '_> {
     }
 
     /// `exp(ln(a) / index)`
-    fn principal_root(&mut self, a: &Complex, index: u32) -> Result<Complex, Stop> {
+    fn principal_root(&mut self, a: &Complex, index: u32) -> Result<Complex, BallError> {
         let log = self.ln(a)?;
         let part = self.div(&log, &Complex::real(Ball::integer(i64::from(index))))?;
         self.exp(&part)
     }
 
-    fn power(&mut self, base: &Complex, exponent: &Complex) -> Result<Complex, Stop> {
+    fn power(&mut self, base: &Complex, exponent: &Complex) -> Result<Complex, BallError> {
         if exponent.is_real()
             && let Some(whole) = whole(&exponent.re)
         {
@@ -417,7 +417,7 @@ impl Evaluation<'_, '_> {
         if base.re.is_zero() && base.is_real() {
             return match exponent.re.sign() {
                 Some(Sign::Positive) if exponent.is_real() => Ok(Complex::real(Ball::zero())),
-                _ => Err(Stop::NotReal),
+                _ => Err(BallError::NotReal),
             };
         }
         let log = self.ln(base)?;
@@ -425,7 +425,7 @@ impl Evaluation<'_, '_> {
         self.exp(&product)
     }
 
-    fn exp(&mut self, a: &Complex) -> Result<Complex, Stop> {
+    fn exp(&mut self, a: &Complex) -> Result<Complex, BallError> {
         let size = self.context.exp(&a.re)?;
         if a.is_real() {
             return Ok(Complex::real(size));
@@ -434,7 +434,7 @@ impl Evaluation<'_, '_> {
         Ok(Complex { re: self.context.mul(&size, &cos)?, im: self.context.mul(&size, &sin)? })
     }
 
-    fn ln(&mut self, a: &Complex) -> Result<Complex, Stop> {
+    fn ln(&mut self, a: &Complex) -> Result<Complex, BallError> {
         if a.is_real() && (a.re.sign() != Some(Sign::Negative) || !self.complex) {
             return Ok(Complex::real(self.context.ln(&a.re)?));
         }
@@ -444,18 +444,18 @@ impl Evaluation<'_, '_> {
     }
 
     /// The angle of a complex number, between -pi and pi.
-    fn argument(&mut self, a: &Complex) -> Result<Ball, Stop> {
+    fn argument(&mut self, a: &Complex) -> Result<Ball, BallError> {
         let c = &mut self.context;
         let pi = c.pi()?;
         if a.is_real() {
             return match a.re.sign() {
                 Some(Sign::Positive) => Ok(Ball::zero()),
                 Some(Sign::Negative) => Ok(pi),
-                None if a.re.is_zero() => Err(Stop::NotReal),
-                None => Err(Stop::Imprecise),
+                None if a.re.is_zero() => Err(BallError::NotReal),
+                None => Err(BallError::Imprecise),
             };
         }
-        let Some(above) = a.im.sign() else { return Err(Stop::Imprecise) };
+        let Some(above) = a.im.sign() else { return Err(BallError::Imprecise) };
         match a.re.sign() {
             Some(Sign::Positive) => {
                 let tangent = c.div(&a.im, &a.re)?;
@@ -471,16 +471,16 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn extreme(&mut self, fold: NaryFunction, a: Ball, b: &Ball) -> Result<Ball, Stop> {
+    fn extreme(&mut self, fold: NaryFunction, a: Ball, b: &Ball) -> Result<Ball, BallError> {
         let order = a.compare(b, &mut self.context)?;
         match (fold, order) {
             (NaryFunction::Max, Some(Ordering::Less)) | (NaryFunction::Min, Some(Ordering::Greater)) => {
                 Ok(b.clone())
             }
             (NaryFunction::Max | NaryFunction::Min, Some(_)) => Ok(a),
-            (NaryFunction::Max | NaryFunction::Min, None) => Err(Stop::Imprecise),
+            (NaryFunction::Max | NaryFunction::Min, None) => Err(BallError::Imprecise),
             (NaryFunction::Gcd | NaryFunction::Lcm, _) => {
-                let (Some(a), Some(b)) = (whole(&a), whole(b)) else { return Err(Stop::NotReal) };
+                let (Some(a), Some(b)) = (whole(&a), whole(b)) else { return Err(BallError::NotReal) };
                 let (a, b) = (RBig::from(a), RBig::from(b));
                 let work = &mut *self.context.work;
                 let value = if fold == NaryFunction::Gcd {
@@ -493,13 +493,13 @@ impl Evaluation<'_, '_> {
         }
     }
 
-    fn binomial(&mut self, n: &Complex, k: &Complex) -> Result<Complex, Stop> {
-        let (Some(n), Some(k)) = (whole(real(n)?), whole(real(k)?)) else { return Err(Stop::NotReal) };
+    fn binomial(&mut self, n: &Complex, k: &Complex) -> Result<Complex, BallError> {
+        let (Some(n), Some(k)) = (whole(real(n)?), whole(real(k)?)) else { return Err(BallError::NotReal) };
         let value = number::binomial(&RBig::from(n), &RBig::from(k), self.context.work)?;
         Ok(Complex::real(self.context.rational(&value)?))
     }
 
-    fn call(&mut self, function: Function, a: &Complex) -> Result<Complex, Stop> {
+    fn call(&mut self, function: Function, a: &Complex) -> Result<Complex, BallError> {
         match function {
             Function::Re => return Ok(Complex::real(a.re.clone())),
             Function::Im => return Ok(Complex::real(a.im.clone())),
@@ -550,7 +550,7 @@ impl Evaluation<'_, '_> {
             Function::Floor => c.floor(x)?,
             Function::Ceil => c.floor(&x.clone().neg())?.neg(),
             Function::Factorial => {
-                let n = whole(x).ok_or(Stop::NotReal)?;
+                let n = whole(x).ok_or(BallError::NotReal)?;
                 let value = number::factorial(&RBig::from(n), c.work)?;
                 c.rational(&value)?
             }
@@ -558,18 +558,18 @@ impl Evaluation<'_, '_> {
                 Some(Sign::Positive) => Ball::one(),
                 Some(Sign::Negative) => Ball::one().neg(),
                 None if x.is_zero() => Ball::zero(),
-                None => return Err(Stop::Imprecise),
+                None => return Err(BallError::Imprecise),
             },
             Function::Ln | Function::Re | Function::Im | Function::Conj | Function::Arg => {
-                return Err(Stop::NotReal);
+                return Err(BallError::NotReal);
             }
         };
         Ok(Complex::real(value))
     }
 }
 
-fn real(a: &Complex) -> Result<&Ball, Stop> {
-    if a.is_real() { Ok(&a.re) } else { Err(Stop::NotReal) }
+fn real(a: &Complex) -> Result<&Ball, BallError> {
+    if a.is_real() { Ok(&a.re) } else { Err(BallError::NotReal) }
 }
 
 /// The ball as a whole number, if it is exactly one.
@@ -587,7 +587,11 @@ enum Agreement {
 /// The two sides of a comparison.
 type RealExpr<'a> = (&'a Tree, Expr);
 
-fn agreement(a: RealExpr<'_>, b: RealExpr<'_>, evaluation: Evaluation<'_, '_>) -> Result<Agreement, Stop> {
+fn agreement(
+    a: RealExpr<'_>,
+    b: RealExpr<'_>,
+    evaluation: Evaluation<'_, '_>,
+) -> Result<Agreement, BallError> {
     let mut evaluation = evaluation;
     let left = evaluation.eval(a.0, a.1)?;
     evaluation.right = true;
@@ -608,9 +612,9 @@ pub(crate) fn is_defined(a: RealExpr<'_>, key: &Key, work: &mut Work) -> Result<
         let context = Context { precision, work };
         match Evaluation::constant(key, 0, true, &mut Vec::new(), context).eval(a.0, a.1) {
             Ok(_) => return Ok(true),
-            Err(Stop::NotReal) => return Ok(false),
-            Err(Stop::Imprecise) => {}
-            Err(Stop::NoValue(bound)) => return Err(bound),
+            Err(BallError::NotReal) => return Ok(false),
+            Err(BallError::Imprecise) => {}
+            Err(BallError::NoValue(bound)) => return Err(bound),
         }
     }
     Ok(false)
@@ -629,9 +633,9 @@ pub(crate) fn constants(
         match agreement(a, b, Evaluation::constant(key, 0, true, &mut Vec::new(), context)) {
             Ok(Agreement::Different) => return Ok(false),
             Ok(Agreement::Close) => close += 1,
-            Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
-            Err(Stop::NotReal) => return Err(NoValue::Undefined),
-            Err(Stop::NoValue(bound)) => return Err(bound),
+            Ok(Agreement::Unclear) | Err(BallError::Imprecise) => {}
+            Err(BallError::NotReal) => return Err(NoValue::Undefined),
+            Err(BallError::NoValue(bound)) => return Err(bound),
         }
         if close == 2 {
             return Ok(true);
@@ -673,10 +677,10 @@ pub(crate) fn functions(
                     kink::merge(&mut seen, kinks);
                     return Ok(Some(true));
                 }
-                Ok(Agreement::Unclear) | Err(Stop::Imprecise) => {}
+                Ok(Agreement::Unclear) | Err(BallError::Imprecise) => {}
                 // Beyond the domain of one of them, or too large at this point: the next point.
-                Err(Stop::NotReal) => return Ok(None),
-                Err(Stop::NoValue(_)) => {
+                Err(BallError::NotReal) => return Ok(None),
+                Err(BallError::NoValue(_)) => {
                     work.spend(1_000)?;
                     return Ok(None);
                 }
@@ -720,7 +724,7 @@ pub(crate) fn functions(
                 Evaluation { flip: Some(&flip), ..Evaluation::new(points, complex, &mut unused, context) };
             match agreement(a, b, forced) {
                 Ok(Agreement::Different) => return Ok(false),
-                Err(Stop::NoValue(bound)) => return Err(bound),
+                Err(BallError::NoValue(bound)) => return Err(bound),
                 _ => {}
             }
         }
@@ -738,16 +742,16 @@ pub(crate) fn order(
     for precision in PRECISIONS {
         let (context, mut kinks) = (Context { precision, work }, Vec::new());
         let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
-        let mut pair = || -> Result<Option<Ordering>, Stop> {
+        let mut pair = || -> Result<Option<Ordering>, BallError> {
             let left = evaluation.eval(a.0, a.1)?;
             let right = evaluation.eval(b.0, b.1)?;
             real(&left)?.compare(real(&right)?, &mut evaluation.context)
         };
         match pair() {
             Ok(Some(order)) => return Ok(order),
-            Ok(None) | Err(Stop::Imprecise) => {}
-            Err(Stop::NotReal) => return Err(NoValue::Undefined),
-            Err(Stop::NoValue(bound)) => return Err(bound),
+            Ok(None) | Err(BallError::Imprecise) => {}
+            Err(BallError::NotReal) => return Err(NoValue::Undefined),
+            Err(BallError::NoValue(bound)) => return Err(bound),
         }
     }
     Err(NoValue::Undecided)
@@ -764,7 +768,7 @@ pub(crate) fn within(
     for precision in PRECISIONS {
         let (context, mut kinks) = (Context { precision, work }, Vec::new());
         let mut evaluation = Evaluation::constant(key, 0, true, &mut kinks, context);
-        let mut decide = || -> Result<Option<Ordering>, Stop> {
+        let mut decide = || -> Result<Option<Ordering>, BallError> {
             let value = evaluation.eval(a.0, a.1)?;
             let center = evaluation.context.rational(center)?;
             let half = evaluation.context.rational(half)?;
@@ -773,9 +777,9 @@ pub(crate) fn within(
         };
         match decide() {
             Ok(Some(order)) => return Ok(order == Ordering::Less),
-            Ok(None) | Err(Stop::Imprecise) => {}
-            Err(Stop::NotReal) => return Ok(false),
-            Err(Stop::NoValue(bound)) => return Err(bound),
+            Ok(None) | Err(BallError::Imprecise) => {}
+            Err(BallError::NotReal) => return Ok(false),
+            Err(BallError::NoValue(bound)) => return Err(bound),
         }
     }
     Err(NoValue::Undecided)

@@ -8,7 +8,7 @@ use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
 use super::{Complex, Evaluation, FRACTIONS, real, unit_fraction, whole};
-use crate::ball::{Ball, Stop};
+use crate::ball::{Ball, BallError};
 use crate::expr::{Function, Id, NaryFunction, Node, Tree};
 use crate::identity_test::HASH_COST;
 use crate::limits::NoValue;
@@ -47,8 +47,8 @@ impl Evaluation<'_, '_> {
         &mut self,
         tree: &Tree,
         node: &Node,
-        of: &impl Fn(Id) -> Result<&'v Complex, Stop>,
-    ) -> Result<Ball, Stop> {
+        of: &impl Fn(Id) -> Result<&'v Complex, BallError>,
+    ) -> Result<Ball, BallError> {
         match node {
             Node::Call(Function::Floor, a) => self.some_floor(real(of(*a)?)?),
             Node::Call(Function::Ceil, a) => Ok(self.some_floor(&real(of(*a)?)?.clone().neg())?.neg()),
@@ -60,7 +60,7 @@ impl Evaluation<'_, '_> {
                     Some(Sign::Positive) => Ok(size),
                     Some(Sign::Negative) => Ok(size.neg()),
                     None if x.is_zero() => Ok(Ball::zero()),
-                    None => Err(Stop::Imprecise),
+                    None => Err(BallError::Imprecise),
                 }
             }
             Node::Pow(_, exponent) => {
@@ -72,7 +72,7 @@ impl Evaluation<'_, '_> {
                 let value = self.some_binomial(top, bottom)?;
                 // A row of the triangle has few members and a column begins late; zeros beside them say little.
                 let fixed = tree.rational(*n).is_some() || tree.rational(*k).is_some();
-                if fixed && value.is_zero() { Err(Stop::NotReal) } else { Ok(value) }
+                if fixed && value.is_zero() { Err(BallError::NotReal) } else { Ok(value) }
             }
             // Which of two unknown numbers is larger is unknown too.
             Node::NaryFunction(NaryFunction::Max | NaryFunction::Min, ids) => {
@@ -90,7 +90,7 @@ impl Evaluation<'_, '_> {
                 for id in ids {
                     let value = real(of(*id)?)?;
                     if value.sign() != Some(Sign::Positive) {
-                        return Err(Stop::NotReal);
+                        return Err(BallError::NotReal);
                     }
                     arguments.push(value.leading(LEADING));
                     product = self.context.mul(&product, value)?;
@@ -106,12 +106,12 @@ impl Evaluation<'_, '_> {
                     _ => self.some("gcd", &arguments),
                 }
             }
-            _ => Err(Stop::NotReal),
+            _ => Err(BallError::NotReal),
         }
     }
 
     /// An unknown function: a number between zero and one that depends on the leading bits of its arguments.
-    fn some(&mut self, name: &str, arguments: &[(IBig, i64)]) -> Result<Ball, Stop> {
+    fn some(&mut self, name: &str, arguments: &[(IBig, i64)]) -> Result<Ball, BallError> {
         self.context.work.spend(HASH_COST * 4)?;
         let text = with_arguments(name, arguments);
         let value = unit_fraction(self.points.key.draw(b's', self.points.round, text.as_bytes()));
@@ -119,7 +119,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// A function that grows by one with its argument, and gives whole numbers back.
-    fn some_floor(&mut self, x: &Ball) -> Result<Ball, Stop> {
+    fn some_floor(&mut self, x: &Ball) -> Result<Ball, BallError> {
         let below = self.context.floor(x)?;
         let rest = self.context.sub(x, &below)?;
         // In a run of whole numbers the steps of a polynomial over four come round, of two letters those of one over two.
@@ -136,23 +136,23 @@ impl Evaluation<'_, '_> {
     }
 
     /// A function that is its argument times its value one before, and the factorial of whole numbers.
-    fn some_factorial(&mut self, x: &Ball) -> Result<Ball, Stop> {
+    fn some_factorial(&mut self, x: &Ball) -> Result<Ball, BallError> {
         let half = self.context.add(x, &Ball::one().half())?;
         let nearest = self.context.floor(&half)?;
         // The difference of two fractions may be a whole number, and no more than near to it as a ball.
         if self.context.sub(x, &nearest)?.contains_zero() {
-            let count = whole(&nearest).ok_or(Stop::NoValue(NoValue::TooLarge))?;
+            let count = whole(&nearest).ok_or(BallError::NoValue(NoValue::TooLarge))?;
             let value = match number::factorial(&RBig::from(count), self.context.work) {
-                Err(NoValue::Undefined) => return Err(Stop::NotReal),
+                Err(NoValue::Undefined) => return Err(BallError::NotReal),
                 value => value?,
             };
             return self.context.rational(&value);
         }
         let below = self.context.floor(x)?;
         let rest = self.context.sub(x, &below)?;
-        let count = whole(&below).ok_or(Stop::NoValue(NoValue::TooLarge))?;
+        let count = whole(&below).ok_or(BallError::NoValue(NoValue::TooLarge))?;
         if count.unsigned_abs() > MAX_STEPS {
-            return Err(Stop::NoValue(NoValue::TooLarge));
+            return Err(BallError::NoValue(NoValue::TooLarge));
         }
         let value = self.some("factorial", &[rest.leading(LEADING)])?;
         let mut product = Ball::one();
@@ -164,7 +164,7 @@ impl Evaluation<'_, '_> {
     }
 
     /// The binomial of such factorials. Below a small whole number it is a polynomial.
-    fn some_binomial(&mut self, n: &Ball, k: &Ball) -> Result<Ball, Stop> {
+    fn some_binomial(&mut self, n: &Ball, k: &Ball) -> Result<Ball, BallError> {
         if let (Some(n), Some(k)) = (whole(n), whole(k)) {
             let value = number::binomial(&RBig::from(n), &RBig::from(k), self.context.work)?;
             return self.context.rational(&value);

@@ -1,6 +1,6 @@
 //! Brackets: groups, tuples, intervals, sets, absolute values and matrices.
 
-use super::{Fail, Parsed, Parser, list};
+use super::{ParseError, Parsed, Parser, list};
 use crate::expr::{Function, Id};
 use crate::lex::{Bracket, Kind, NONE, Rel};
 use crate::limits::{MAX_CELLS, NoValue};
@@ -12,7 +12,7 @@ impl Parser<'_, '_> {
         let mut open = self.pos;
         let mut close = self.tokens.pair[open];
         if close == NONE || close as usize >= self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         let after = close as usize + 1;
         while (open as u32) + 1 < close
@@ -74,7 +74,7 @@ impl Parser<'_, '_> {
         self.depth -= 1;
         let value = value?;
         if !whole {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.pos = after;
         Ok(value)
@@ -97,7 +97,7 @@ impl Parser<'_, '_> {
         self.depth -= 2;
         let inner = inner?;
         if !whole {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.pos = after;
         Ok(inner)
@@ -115,7 +115,7 @@ impl Parser<'_, '_> {
                 return self.inner_sum(inner, close, after);
             }
             // The innermost brackets say what it is: `{(1,2)}` is a pair.
-            let Kind::Open(kind) = self.kind_at(inner) else { return Err(Fail::Unparsable) };
+            let Kind::Open(kind) = self.kind_at(inner) else { return Err(ParseError::Unparsable) };
             self.pos = inner;
             let value = self.collection(kind, inner)?;
             self.pos = after;
@@ -135,10 +135,10 @@ impl Parser<'_, '_> {
             _ => open,
         };
         if values.is_empty() {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         if let Bracket::Floor | Bracket::Ceil | Bracket::Bar = open {
-            let [value] = &values[..] else { return Err(Fail::Unparsable) };
+            let [value] = &values[..] else { return Err(ParseError::Unparsable) };
             if let (Bracket::Bar, Value::Matrix { columns, cells }) = (open, value) {
                 let (columns, cells) = (*columns, cells.clone());
                 return self.determinant(columns, &cells);
@@ -153,7 +153,7 @@ impl Parser<'_, '_> {
             return Ok(self.quantity(root));
         }
         if values.len() == 1 {
-            let value = values.pop().ok_or(Fail::Unparsable)?;
+            let value = values.pop().ok_or(ParseError::Unparsable)?;
             if open == Bracket::Group || open == Bracket::Round && close == Bracket::Round {
                 // The brackets make one expression of it: decimals and units stay.
                 return Ok(value);
@@ -164,7 +164,7 @@ impl Parser<'_, '_> {
             if open == Bracket::Angle {
                 return Ok(Value::Tuple(vec![value]));
             }
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         if let Some(Kind::And | Kind::Or) = joint {
             return Ok(list(values, joint));
@@ -182,7 +182,7 @@ impl Parser<'_, '_> {
                 Ok(Value::Reals(vec![Interval { low, high, low_closed, high_closed }]))
             }
             (Bracket::Square, Bracket::Square) => Ok(Value::Tuple(values)),
-            _ => Err(Fail::Unparsable),
+            _ => Err(ParseError::Unparsable),
         }
     }
 
@@ -191,7 +191,7 @@ impl Parser<'_, '_> {
         let at = self.pos;
         let close = self.tokens.pair[at];
         if close == NONE || close as usize >= self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         let close = close as usize;
         let mut divider = None;
@@ -253,7 +253,7 @@ impl Parser<'_, '_> {
         self.depth -= 1;
         let (values, joint) = inner?;
         if !whole || divider == open + 1 {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.pos = close + 1;
         Ok(list(values, joint))
@@ -268,7 +268,7 @@ impl Parser<'_, '_> {
         self.depth -= 1;
         let inner = inner?;
         if !self.eat(Kind::Bar) {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         if let Value::Matrix { columns, cells } = inner {
             return self.determinant(columns, &cells);
@@ -295,7 +295,7 @@ impl Parser<'_, '_> {
             close += 1;
         }
         if close >= self.end {
-            return Err(Fail::NoValue(NoValue::Unbalanced));
+            return Err(ParseError::NoValue(NoValue::Unbalanced));
         }
         self.enter()?;
         let end = self.end;
@@ -308,7 +308,7 @@ impl Parser<'_, '_> {
         let mut in_row = 0;
         while self.pos < close {
             if cells.len() >= MAX_CELLS {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
             let stop = self.cell_end(close);
             self.end = stop;
@@ -324,7 +324,7 @@ impl Parser<'_, '_> {
             self.pos = stop + 1;
             if self.kind_at(stop) != Kind::Ampersand {
                 if columns.is_some_and(|columns| columns != in_row) {
-                    return Err(Fail::Unparsable);
+                    return Err(ParseError::Unparsable);
                 }
                 columns = Some(in_row);
                 in_row = 0;
@@ -336,14 +336,14 @@ impl Parser<'_, '_> {
         self.end = end;
         self.pos = close + 1;
         self.depth -= 1;
-        let columns = columns.ok_or(Fail::Unparsable)?;
+        let columns = columns.ok_or(ParseError::Unparsable)?;
         match name.as_str() {
             _ if system => Ok(list(cells, None)),
             "pmatrix" | "bmatrix" | "matrix" | "Bmatrix" | "smallmatrix" | "array" => {
                 Ok(Value::Matrix { columns, cells })
             }
             "vmatrix" => self.determinant(columns, &cells),
-            _ => Err(Fail::Unparsable),
+            _ => Err(ParseError::Unparsable),
         }
     }
 
@@ -354,7 +354,7 @@ impl Parser<'_, '_> {
         }
         let (mut values, _) = self.elements(false)?;
         if self.pos != self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         let last = values.pop();
         cells.extend(values);
@@ -366,7 +366,7 @@ impl Parser<'_, '_> {
         let value = self.sum();
         self.first = outer;
         if self.pos != self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         value.map(Some)
     }
@@ -389,7 +389,7 @@ impl Parser<'_, '_> {
 
     pub(super) fn determinant(&mut self, columns: usize, cells: &[Value]) -> Parsed<Value> {
         if columns == 0 || columns * columns != cells.len() || columns > 4 {
-            return Err(Fail::NoValue(NoValue::Unsupported));
+            return Err(ParseError::NoValue(NoValue::Unsupported));
         }
         let ids = cells.iter().map(|cell| self.id(cell)).collect::<Parsed<Vec<Id>>>()?;
         let all: Vec<usize> = (0..columns).collect();

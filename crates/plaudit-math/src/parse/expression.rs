@@ -3,7 +3,7 @@
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
-use super::{Fail, Parsed, Parser, attach};
+use super::{ParseError, Parsed, Parser, attach};
 use crate::expr::{Expr, Function, Hyperbolic, Id, Node, integer};
 use crate::lex::{Bracket, Kind, Rel};
 use crate::limits::{MAX_CELLS, NoValue};
@@ -35,7 +35,7 @@ impl Parser<'_, '_> {
             terms.push(if minus { self.tree.neg(id)? } else { id });
         }
         if self.is_remainder() {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         let root = self.tree.sum(&terms, self.work)?;
         Ok(self.quantity(root))
@@ -55,15 +55,15 @@ impl Parser<'_, '_> {
     }
 
     pub(super) fn matrix_sum(&mut self, first: Value) -> Parsed<Value> {
-        let Value::Matrix { columns, cells } = first else { return Err(Fail::Unparsable) };
+        let Value::Matrix { columns, cells } = first else { return Err(ParseError::Unparsable) };
         let mut total = cells;
         while let Some(kind @ (Kind::Plus | Kind::Minus)) = self.peek() {
             self.pos += 1;
             let Value::Matrix { columns: other, cells } = self.product()? else {
-                return Err(Fail::Unparsable);
+                return Err(ParseError::Unparsable);
             };
             if other != columns || cells.len() != total.len() {
-                return Err(Fail::NoValue(NoValue::Undefined));
+                return Err(ParseError::NoValue(NoValue::Undefined));
             }
             for (cell, term) in total.iter_mut().zip(&cells) {
                 let (a, b) = (self.id(cell)?, self.id(term)?);
@@ -82,7 +82,7 @@ impl Parser<'_, '_> {
             let sign = self.slice(self.pos);
             self.pos += 1;
             let right = self.unary()?;
-            first = self.vector_product(sign, &first, &right)?.ok_or(Fail::Unparsable)?;
+            first = self.vector_product(sign, &first, &right)?.ok_or(ParseError::Unparsable)?;
         }
         if !self.continues_product() {
             return Ok(first);
@@ -190,13 +190,13 @@ impl Parser<'_, '_> {
     }
 
     fn matrix_product(&mut self, left: &Value, columns: usize, right: &[Value]) -> Parsed<Value> {
-        let Value::Matrix { columns: inner, cells } = left else { return Err(Fail::Unparsable) };
+        let Value::Matrix { columns: inner, cells } = left else { return Err(ParseError::Unparsable) };
         if columns == 0 || *inner == 0 || right.len() != inner * columns {
-            return Err(Fail::NoValue(NoValue::Undefined));
+            return Err(ParseError::NoValue(NoValue::Undefined));
         }
         let rows = cells.len() / inner;
         if rows * columns * inner > MAX_CELLS {
-            return Err(Fail::NoValue(NoValue::TooLarge));
+            return Err(ParseError::NoValue(NoValue::TooLarge));
         }
         let mut product = Vec::with_capacity(rows * columns);
         for row in 0..rows {
@@ -279,7 +279,7 @@ impl Parser<'_, '_> {
             return match value {
                 Value::Quantity(_) | Value::Matrix { .. } => Ok(value),
                 _ if signs == 0 => Ok(value),
-                _ => Err(Fail::Unparsable),
+                _ => Err(ParseError::Unparsable),
             };
         }
         match value {
@@ -295,7 +295,7 @@ impl Parser<'_, '_> {
                 }
                 Ok(Value::Matrix { columns, cells })
             }
-            _ => Err(Fail::Unparsable),
+            _ => Err(ParseError::Unparsable),
         }
     }
 
@@ -322,7 +322,7 @@ impl Parser<'_, '_> {
                 Kind::Bang => {
                     self.pos += 1;
                     if self.peek() == Some(Kind::Bang) {
-                        return Err(Fail::Unparsable);
+                        return Err(ParseError::Unparsable);
                     }
                     let of = self.id(&value)?;
                     let root = self.tree.call(Function::Factorial, of, self.work)?;
@@ -330,7 +330,7 @@ impl Parser<'_, '_> {
                 }
                 Kind::Percent => {
                     self.pos += 1;
-                    let Value::Quantity(quantity) = &mut value else { return Err(Fail::Unparsable) };
+                    let Value::Quantity(quantity) = &mut value else { return Err(ParseError::Unparsable) };
                     quantity.percent = true;
                 }
                 Kind::Degree => {
@@ -358,7 +358,7 @@ impl Parser<'_, '_> {
     }
 
     pub(super) fn in_degrees(&mut self, value: Value) -> Parsed<Value> {
-        let Value::Quantity(mut quantity) = value else { return Err(Fail::Unparsable) };
+        let Value::Quantity(mut quantity) = value else { return Err(ParseError::Unparsable) };
         if !self.trig {
             let scale = self.temperature_scale();
             self.pos += usize::from(scale.is_some());
@@ -388,7 +388,7 @@ impl Parser<'_, '_> {
         let sign = self.kind(at) == Some(Kind::Letter) && self.slice(at) == "T";
         let sign = sign || self.kind(at) == Some(Kind::Upright) && self.slice(at) == "T";
         if !sign || columns == 0 {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.pos = if at == self.pos { at + 1 } else { at + 2 };
         let rows = cells.len() / columns;
@@ -421,13 +421,13 @@ impl Parser<'_, '_> {
                 self.depth -= 1;
                 value
             }
-            None => return Err(Fail::Unparsable),
+            None => return Err(ParseError::Unparsable),
         };
         self.id(&value)
     }
 
     pub(super) fn primary(&mut self) -> Parsed<Value> {
-        let Some(kind) = self.peek() else { return Err(Fail::Unparsable) };
+        let Some(kind) = self.peek() else { return Err(ParseError::Unparsable) };
         match kind {
             Kind::Number(index) => self.number(index),
             Kind::Letter => self.letter(true),
@@ -446,7 +446,7 @@ impl Parser<'_, '_> {
             Kind::NaryFunction(fold) => {
                 self.pos += 1;
                 let Some(Kind::Open(Bracket::Round | Bracket::Set)) = self.peek() else {
-                    return Err(Fail::Unparsable);
+                    return Err(ParseError::Unparsable);
                 };
                 let values = self.inside(false)?.0;
                 let ids = values.iter().map(|value| self.id(value)).collect::<Parsed<Vec<Id>>>()?;
@@ -457,7 +457,7 @@ impl Parser<'_, '_> {
                 self.pos += 1;
                 match &self.inside(false)?.0[..] {
                     [value, modulus] => self.remainder(value, modulus),
-                    _ => Err(Fail::Unparsable),
+                    _ => Err(ParseError::Unparsable),
                 }
             }
             Kind::Pi => self.leaf(Node::Pi),
@@ -485,7 +485,7 @@ impl Parser<'_, '_> {
                 self.pos += 1;
                 match self.primary()? {
                     Value::Matrix { columns, cells } => self.determinant(columns, &cells),
-                    _ => Err(Fail::Unparsable),
+                    _ => Err(ParseError::Unparsable),
                 }
             }
             Kind::BigOperator(_) => self.big_operator(),
@@ -494,8 +494,8 @@ impl Parser<'_, '_> {
                 let value = self.power()?;
                 Ok(attach(value, "currency".to_owned()))
             }
-            Kind::Unevaluated => Err(Fail::NoValue(NoValue::Unsupported)),
-            _ => Err(Fail::Unparsable),
+            Kind::Unevaluated => Err(ParseError::NoValue(NoValue::Unsupported)),
+            _ => Err(ParseError::Unparsable),
         }
     }
 
@@ -511,7 +511,7 @@ impl Parser<'_, '_> {
         self.pos += 1;
         if self.taken > 0 {
             let rest = &self.slice(at)[std::mem::take(&mut self.taken)..];
-            let value = IBig::from_str_radix(rest, 10).map_err(|_| Fail::Unparsable)?;
+            let value = IBig::from_str_radix(rest, 10).map_err(|_| ParseError::Unparsable)?;
             let root = self.tree.number(RBig::from(value))?;
             return Ok(self.quantity(root));
         }
@@ -525,7 +525,7 @@ impl Parser<'_, '_> {
             value = number::add(&value, &part, self.work)?;
         }
         let root = self.tree.number(value)?;
-        let Value::Quantity(quantity) = self.quantity(root) else { return Err(Fail::Unparsable) };
+        let Value::Quantity(quantity) = self.quantity(root) else { return Err(ParseError::Unparsable) };
         // A currency sign or the word for it behind the number.
         if self.peek() == Some(Kind::Currency) {
             self.pos += 1;
@@ -612,7 +612,7 @@ impl Parser<'_, '_> {
                 self.depth -= 1;
                 self.id(&value)
             }
-            None => Err(Fail::Unparsable),
+            None => Err(ParseError::Unparsable),
         }
     }
 
@@ -630,7 +630,7 @@ impl Parser<'_, '_> {
         let mut index = None;
         if self.peek() == Some(Kind::Open(Bracket::Square)) {
             let (values, _) = self.inside(false)?;
-            let [value] = &values[..] else { return Err(Fail::Unparsable) };
+            let [value] = &values[..] else { return Err(ParseError::Unparsable) };
             index = Some(self.id(value)?);
         }
         let of = self.one_token()?;
@@ -692,7 +692,7 @@ impl Parser<'_, '_> {
                     self.tree.log(base, of)?
                 }
             }
-            _ => return Err(Fail::Unparsable),
+            _ => return Err(ParseError::Unparsable),
         };
         let root = match exponent.filter(|_| inverse.is_none()) {
             Some(exponent) => self.tree.pow(root, exponent, self.work)?,
@@ -765,19 +765,19 @@ impl Parser<'_, '_> {
 
     /// `\sum_{k=a}^{b} body`, kept as its parts.
     pub(super) fn big_operator(&mut self) -> Parsed<Value> {
-        let Some(Kind::BigOperator(op)) = self.peek() else { return Err(Fail::Unparsable) };
+        let Some(Kind::BigOperator(op)) = self.peek() else { return Err(ParseError::Unparsable) };
         self.enter()?;
         self.pos += 1;
         let first_high = if self.eat(Kind::Caret) { Some(self.script()?) } else { None };
         if !self.eat(Kind::Underscore) || self.peek() != Some(Kind::Open(Bracket::Group)) {
-            return Err(Fail::NoValue(NoValue::Unsupported));
+            return Err(ParseError::NoValue(NoValue::Unsupported));
         }
         let open = self.pos;
         let close = self.tokens.pair[open] as usize;
         let bound = self.kind(open + 1) == Some(Kind::Letter)
             && self.kind(open + 2) == Some(Kind::Relation(Rel::Equal));
         if !bound || close >= self.end {
-            return Err(Fail::NoValue(NoValue::Unsupported));
+            return Err(ParseError::NoValue(NoValue::Unsupported));
         }
         let name: Box<str> = self.slice(open + 1).trim_start_matches('\\').into();
         let end = std::mem::replace(&mut self.end, close);
@@ -789,7 +789,7 @@ impl Parser<'_, '_> {
         let high = match first_high {
             Some(high) => high,
             None if self.eat(Kind::Caret) => self.script()?,
-            None => return Err(Fail::NoValue(NoValue::Unsupported)),
+            None => return Err(ParseError::NoValue(NoValue::Unsupported)),
         };
         self.bound.push(name);
         let body = self.product();

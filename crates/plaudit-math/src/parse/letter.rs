@@ -1,6 +1,6 @@
 //! Letters: names with subscripts and marks, and what makes one a function, a constant or a combination.
 
-use super::{Fail, Parsed, Parser};
+use super::{ParseError, Parsed, Parser};
 use crate::expr::{Function, Id, Node};
 use crate::lex::{Bracket, Kind};
 use crate::value::Value;
@@ -158,7 +158,7 @@ impl Parser<'_, '_> {
         let (from, to) = match self.peek() {
             Some(Kind::Open(Bracket::Group)) => (self.pos + 1, self.tokens.pair[self.pos] as usize),
             Some(_) => (self.pos, self.pos + 1),
-            None => return Err(Fail::Unparsable),
+            None => return Err(ParseError::Unparsable),
         };
         for at in from..to {
             match self.tokens.list[at].kind {
@@ -244,7 +244,7 @@ impl Parser<'_, '_> {
     pub(super) fn upright(&mut self) -> Parsed<Value> {
         let name = self.slice(self.pos);
         if !name.chars().all(char::is_alphabetic) {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         if name == "C" && self.kind(self.pos + 1) == Some(Kind::Underscore) {
             return self.letter(true);
@@ -291,7 +291,7 @@ impl Parser<'_, '_> {
                 count += 1;
             }
             if count == 0 {
-                return Err(Fail::Unparsable);
+                return Err(ParseError::Unparsable);
             }
         }
         // Conjugates and averages are functions; a name with a mark is a name.

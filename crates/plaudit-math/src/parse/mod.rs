@@ -19,19 +19,19 @@ use crate::word::{self, Word};
 
 /// Why a text is not a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fail {
+enum ParseError {
     NoValue(NoValue),
     /// Not mathematics, so perhaps a text.
     Unparsable,
 }
 
-impl From<NoValue> for Fail {
+impl From<NoValue> for ParseError {
     fn from(bound: NoValue) -> Self {
         Self::NoValue(bound)
     }
 }
 
-type Parsed<T> = Result<T, Fail>;
+type Parsed<T> = Result<T, ParseError>;
 
 /// Words that may stand before an answer inside a box.
 const PREFIXES: [&str; 12] = [
@@ -98,8 +98,8 @@ pub(crate) fn parse(text: &str, work: &mut Work) -> Result<Answer, NoValue> {
             let (big, either) = (parser.big, parser.either);
             Ok(Answer { tree: parser.tree, value, parsed: true, big, either })
         }
-        Err(Fail::NoValue(bound)) => Err(bound),
-        Err(Fail::Unparsable) => {
+        Err(ParseError::NoValue(bound)) => Err(bound),
+        Err(ParseError::Unparsable) => {
             let words = plain(text);
             if words.is_empty() {
                 return Err(NoValue::Empty);
@@ -335,7 +335,7 @@ impl<'t, 'w> Parser<'t, 'w> {
 
     fn enter(&mut self) -> Parsed<()> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH { Err(Fail::NoValue(NoValue::Depth)) } else { Ok(()) }
+        if self.depth > MAX_DEPTH { Err(ParseError::NoValue(NoValue::Depth)) } else { Ok(()) }
     }
 
     fn literal(&self, index: u32) -> &Literal {
@@ -355,7 +355,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                 Ok(self.tree.div(quantity.expr.root, hundred, self.work)?)
             }
             Value::Quantity(quantity) => Ok(quantity.expr.root),
-            _ => Err(Fail::Unparsable),
+            _ => Err(ParseError::Unparsable),
         }
     }
 
@@ -366,7 +366,7 @@ impl<'t, 'w> Parser<'t, 'w> {
     /// The whole text.
     fn answer(&mut self) -> Parsed<Value> {
         if self.end == 0 {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.skip_prefix();
         // What follows the last arrow outside of brackets. Letters with arrows between them are a path.
@@ -384,7 +384,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         }
         let (values, joint) = self.divided_or_elements(true)?;
         if self.pos < self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.either = joint == Some(Kind::Or);
         Ok(list(values, joint))
@@ -416,7 +416,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             self.end = end;
             let (values, joint) = self.elements(true)?;
             if self.pos != end {
-                return Err(Fail::Unparsable);
+                return Err(ParseError::Unparsable);
             }
             self.pos += 1;
             members.push(list(values, joint));
@@ -472,7 +472,7 @@ impl<'t, 'w> Parser<'t, 'w> {
     fn sum_only(&mut self) -> Parsed<Id> {
         let value = self.sum()?;
         if self.pos != self.end {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         self.id(&value)
     }
@@ -483,7 +483,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         let mut joint = None;
         loop {
             if values.len() >= MAX_ELEMENTS {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
             self.element(expand, &mut values)?;
             let mut separated = false;
@@ -517,7 +517,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         values.push(value?);
         if expands && self.plus_minus > 0 {
             if self.plus_minus > MAX_PLUS_MINUS {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
             self.pos = start;
             self.taken = 0;
@@ -546,7 +546,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             return self.relation_from(value);
         }
         if self.is_article() {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         while let Some(Kind::Relation(Rel::Equal | Rel::Approx)) = self.peek() {
             self.pos += 1;
@@ -641,7 +641,7 @@ impl<'t, 'w> Parser<'t, 'w> {
         let (value, modulus) = (self.id(value)?, self.id(modulus)?);
         let root = match (self.tree.rational(value), self.tree.rational(modulus)) {
             (_, Some(modulus)) if modulus.sign() == Sign::Negative || modulus.is_zero() => {
-                return Err(Fail::NoValue(NoValue::Undefined));
+                return Err(ParseError::NoValue(NoValue::Undefined));
             }
             (Some(value), Some(modulus)) => {
                 let count = number::div(value, modulus, self.work)?.floor();
@@ -741,7 +741,7 @@ impl<'t, 'w> Parser<'t, 'w> {
             return Ok(None);
         }
         if words.len() > most {
-            return Err(Fail::Unparsable);
+            return Err(ParseError::Unparsable);
         }
         while let Some(kind) = self.peek() {
             match kind {
@@ -751,7 +751,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     let clean =
                         |c: char| c.is_alphabetic() || c.is_ascii_digit() || " \n./^{}-\\$²³'".contains(c);
                     if words.len() > MAX_UNIT_WORDS || !part.chars().all(clean) {
-                        return Err(Fail::Unparsable);
+                        return Err(ParseError::Unparsable);
                     }
                     text.push(' ');
                     text.push_str(part);
@@ -776,14 +776,14 @@ impl<'t, 'w> Parser<'t, 'w> {
                             self.pos = close;
                         }
                         Some(Kind::Number(_) | Kind::Minus) => text.push_str(self.slice(at)),
-                        _ => return Err(Fail::Unparsable),
+                        _ => return Err(ParseError::Unparsable),
                     }
                 }
                 _ => break,
             }
             self.pos += 1;
         }
-        if word::name_what_is_counted(&words) { Ok(Some(text)) } else { Err(Fail::Unparsable) }
+        if word::name_what_is_counted(&words) { Ok(Some(text)) } else { Err(ParseError::Unparsable) }
     }
 
     /// The words after a value that say how large it is: "million", "and a half", "thirds", "squared", "per cent".
@@ -794,7 +794,11 @@ impl<'t, 'w> Parser<'t, 'w> {
             value = self.changed(value, |parser, id| {
                 let whole = parser.tree.rational(id).is_some_and(RBig::is_int);
                 let part = parser.tree.number(part)?;
-                if whole { Ok(parser.tree.sum(&[id, part], parser.work)?) } else { Err(Fail::Unparsable) }
+                if whole {
+                    Ok(parser.tree.sum(&[id, part], parser.work)?)
+                } else {
+                    Err(ParseError::Unparsable)
+                }
             })?;
         }
         while let Some((word, mut after)) = self.next_word(self.pos, self.taken) {
@@ -817,7 +821,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     self.changed(value, |parser, id| {
                         let known = parser.tree.rational(id).filter(|value| value.is_int());
                         if known.is_none_or(|value| value.is_one() == plural) {
-                            return Err(Fail::Unparsable);
+                            return Err(ParseError::Unparsable);
                         }
                         let of = parser.tree.number(RBig::from(of))?;
                         Ok(parser.tree.div(id, of, parser.work)?)
@@ -826,7 +830,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                 Word::Power(power) => self.changed(value, |parser, id| {
                     let known = parser.tree.rational(id);
                     if known.is_none_or(|value| value.sign() == Sign::Negative) {
-                        return Err(Fail::Unparsable);
+                        return Err(ParseError::Unparsable);
                     }
                     let power = parser.tree.number(RBig::from(power))?;
                     Ok(parser.tree.pow(id, power, parser.work)?)
@@ -835,7 +839,7 @@ impl<'t, 'w> Parser<'t, 'w> {
                     Value::Quantity(quantity) if quantity.unit.is_none() => {
                         Value::Quantity(Quantity { percent: true, ..quantity })
                     }
-                    _ => return Err(Fail::Unparsable),
+                    _ => return Err(ParseError::Unparsable),
                 },
                 _ => return Ok(value),
             };
@@ -888,11 +892,11 @@ impl<'t, 'w> Parser<'t, 'w> {
                 Ok(Value::Quantity(Quantity { expr, decimal: None, ..quantity }))
             }
             Value::Named(mut named) => {
-                let last = named.members.pop().ok_or(Fail::Unparsable)?;
+                let last = named.members.pop().ok_or(ParseError::Unparsable)?;
                 named.members.push(self.changed(last, change)?);
                 Ok(Value::Named(named))
             }
-            _ => Err(Fail::Unparsable),
+            _ => Err(ParseError::Unparsable),
         }
     }
 }

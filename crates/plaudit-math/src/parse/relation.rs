@@ -1,6 +1,6 @@
 //! Relations: names and their values, solved inequalities, equations, set operations and ratios.
 
-use super::{Fail, Parsed, Parser};
+use super::{ParseError, Parsed, Parser};
 use crate::expr::{Expr, Function, Id, Node};
 use crate::lex::{Bracket, Kind, Rel};
 use crate::limits::{MAX_DEPTH, MAX_ELEMENTS, NoValue};
@@ -24,11 +24,11 @@ impl Parser<'_, '_> {
             };
             values.push(value);
             if values.len() > 64 {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
         }
         if relations.is_empty() {
-            return values.pop().ok_or(Fail::Unparsable);
+            return values.pop().ok_or(ParseError::Unparsable);
         }
         self.resolve(values, relations)
     }
@@ -45,7 +45,7 @@ impl Parser<'_, '_> {
             self.pos += 1;
             count += 1;
             if count > MAX_DEPTH {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
             let op = match kind {
                 Kind::Cup => SetOp::Union,
@@ -69,7 +69,7 @@ impl Parser<'_, '_> {
         let mut parts = vec![first];
         while self.eat(Kind::Colon) {
             if parts.len() >= MAX_ELEMENTS {
-                return Err(Fail::NoValue(NoValue::TooLarge));
+                return Err(ParseError::NoValue(NoValue::TooLarge));
             }
             if self.eat(Kind::Dots) {
                 parts.push(Value::Text("…".into()));
@@ -86,7 +86,7 @@ impl Parser<'_, '_> {
             return self.resolve_equal(values, &relations);
         }
         if let [Rel::In] = relations[..] {
-            let mut set = values.pop().ok_or(Fail::Unparsable)?;
+            let mut set = values.pop().ok_or(ParseError::Unparsable)?;
             // What a variable is in is an interval and no pair.
             if let Value::Tuple(ends) = &set
                 && let [low, high] = &ends[..]
@@ -94,7 +94,7 @@ impl Parser<'_, '_> {
             {
                 set = Value::Reals(vec![Interval { low, high, low_closed: false, high_closed: false }]);
             }
-            let name = self.name(&values[0]).ok_or(Fail::Unparsable)?;
+            let name = self.name(&values[0]).ok_or(ParseError::Unparsable)?;
             let letter = self.letter_of(&values[0]);
             return Ok(Value::Named(Box::new(Named {
                 name: Some(name.into()),
@@ -131,7 +131,7 @@ impl Parser<'_, '_> {
             return Ok(Value::Named(Box::new(named)));
         }
         if values.len() == 1 && rounded.is_none() {
-            return values.pop().ok_or(Fail::Unparsable);
+            return values.pop().ok_or(ParseError::Unparsable);
         }
         if values.len() == 2 && names == 0 && self.name(&values[1]).is_some() {
             let name = self.name(&values[1]);
@@ -158,7 +158,7 @@ impl Parser<'_, '_> {
             return Ok(Value::Named(Box::new(Named { name: None, letter: None, members: values, rounded })));
         }
         if let [_] = values[..] {
-            return values.pop().ok_or(Fail::Unparsable);
+            return values.pop().ok_or(ParseError::Unparsable);
         }
         let relations = vec![Rel::Equal; values.len() - 1];
         Ok(Value::Relation(values, relations))

@@ -9,7 +9,7 @@ use crate::http::body::BodyLease;
 use crate::http::response::{ApiError, ErrorBody, blocking, body, json, ok};
 use crate::jobs::job::{Job, JobRecord, JobReply, JobState, JobStatus};
 use crate::jobs::queue::find_same;
-use crate::jobs::worker::MOST;
+use crate::jobs::worker::MAX_ROLLOUTS;
 use crate::runs::run;
 use crate::state::AppState;
 use crate::token_file::{Scope, hex, random};
@@ -25,9 +25,9 @@ use std::io::BufRead as _;
 use std::sync::Arc;
 
 /// The longest Idempotency-Key.
-const LONGEST_KEY: usize = 255;
+const MAX_KEY: usize = 255;
 /// The most jobs of one answer.
-const MOST_LISTED: usize = 1000;
+const MAX_LISTED: usize = 1000;
 
 /// The jobs of a holder, the newest first.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -74,7 +74,7 @@ pub(crate) async fn create(
     let (bytes, key) = (body.bytes().clone(), headers.get("idempotency-key"));
     let key = match key.map(|key| std::str::from_utf8(key.as_bytes())) {
         None => None,
-        Some(Ok(key)) if !key.is_empty() && key.len() <= LONGEST_KEY => Some(key.to_owned()),
+        Some(Ok(key)) if !key.is_empty() && key.len() <= MAX_KEY => Some(key.to_owned()),
         Some(_) => {
             return Err(ApiError::bad_request("job.key", "Idempotency-Key: 1 to 255 letters are wanted"));
         }
@@ -85,8 +85,8 @@ pub(crate) async fn create(
         let request = score::parse(&bytes)?;
         let recipe = inner.recipes.resolve(request.recipe.as_deref())?.to_owned();
         run::check_name(request.run.as_deref().unwrap_or(&recipe))?;
-        if request.rollouts.len() > MOST {
-            let message = format!("at most {MOST} rollouts of a job: make several of it");
+        if request.rollouts.len() > MAX_ROLLOUTS {
+            let message = format!("at most {MAX_ROLLOUTS} rollouts of a job: make several of it");
             return Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
         }
         let status = JobStatus {
@@ -148,7 +148,7 @@ pub(crate) async fn list(
     Caller(principal): Caller,
     Query(query): Query<ListQuery>,
 ) -> Response {
-    let most = query.limit.map_or(MOST_LISTED, |limit| (limit as usize).clamp(1, MOST_LISTED));
+    let most = query.limit.map_or(MAX_LISTED, |limit| (limit as usize).clamp(1, MAX_LISTED));
     let all: Vec<Arc<Job>> = app.jobs.all().values().cloned().collect();
     let is_visible =
         |job: &&Arc<Job>| principal.may(Scope::Admin) || job.record().owner == principal.entry.owner();

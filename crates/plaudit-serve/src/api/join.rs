@@ -25,9 +25,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The longest key of a group or name of a member.
-const LONGEST: usize = 512;
+const MAX_NAME: usize = 512;
 /// The most members of a group.
-const MOST: usize = 65_536;
+const MAX_MEMBERS: usize = 65_536;
 
 /// One rollout and its group.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -77,14 +77,14 @@ pub(crate) struct JoinReply<'a> {
 
 /// Whether a member may have that name, and a group that size.
 pub(crate) fn check(member: Option<&str>, size: usize) -> Result<(), ApiError> {
-    if member.is_some_and(|name| name.len() > LONGEST) {
-        let message = format!("member: a name of at most {LONGEST} bytes is wanted");
+    if member.is_some_and(|name| name.len() > MAX_NAME) {
+        let message = format!("member: a name of at most {MAX_NAME} bytes is wanted");
         return Err(ApiError::bad_request("input.group", message));
     }
-    if size == 0 || size > MOST {
+    if size == 0 || size > MAX_MEMBERS {
         return Err(ApiError::bad_request(
             "input.group_size",
-            format!("size: a number from 1 to {MOST} is wanted"),
+            format!("size: a number from 1 to {MAX_MEMBERS} is wanted"),
         ));
     }
     Ok(())
@@ -168,8 +168,8 @@ fn read(body: &[u8]) -> Result<Joining, ApiError> {
     let JoinRequest { recipe, run, step, group, size, member, timeout, validate, rollout } = request;
     run::check_step(step)?;
     let (group, member) = (group.0, member.map(|member| member.0));
-    if group.is_empty() || group.len() > LONGEST {
-        let message = format!("group: a name of 1 to {LONGEST} bytes is wanted");
+    if group.is_empty() || group.len() > MAX_NAME {
+        let message = format!("group: a name of 1 to {MAX_NAME} bytes is wanted");
         return Err(ApiError::bad_request("input.group", message));
     }
     check(member.as_deref(), size)?;

@@ -15,7 +15,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// The most steps or groups of one answer.
-const MOST: usize = 2000;
+const MAX_ITEMS: usize = 2000;
 /// What is said where reading panics.
 const UNREAD: &str = "it could not be read";
 
@@ -68,7 +68,7 @@ pub(crate) struct GroupsQuery {
 }
 
 fn clamp(limit: Option<u64>) -> usize {
-    limit.map_or(500, |limit| limit as usize).clamp(1, MOST)
+    limit.map_or(500, |limit| limit as usize).clamp(1, MAX_ITEMS)
 }
 
 /// `GET /v1/runs`.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The most rollouts of one request; more go as a job.
-const MOST: usize = 16_384;
+const MAX_ROLLOUTS: usize = 16_384;
 
 /// What is to be scored.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -177,7 +177,7 @@ async fn admit(app: &AppState, principal: &Principal, body: &[u8]) -> Result<Adm
     let request = parse(body)?;
     let owner = principal.entry.owner();
     let run = app.runs.get_or_create(owner, request.run.as_deref(), request.recipe.as_deref()).await?;
-    let (read, permits) = read(&request.rollouts, MOST, |count, bytes| {
+    let (read, permits) = read(&request.rollouts, MAX_ROLLOUTS, |count, bytes| {
         let quota = principal.take(count)?;
         Ok((quota, app.admission.enter(&run.load, count)?, app.texts.hold(&run.texts, bytes)?))
     })?;
@@ -252,7 +252,7 @@ mod tests {
         let request = parse(body).unwrap();
         assert_eq!((request.recipe.as_deref(), request.step), (Some("r"), Some(3)));
         let any = |_, _| Ok(());
-        let (read, ()) = read(&request.rollouts, MOST, any).unwrap();
+        let (read, ()) = read(&request.rollouts, MAX_ROLLOUTS, any).unwrap();
         let ids: Vec<_> = read.rollouts.iter().filter_map(|rollout| rollout.id.as_deref()).collect();
         assert_eq!(ids, ["0", "2.0", "2.1"]);
         assert_eq!((read.errors[0].index, read.errors[0].code.as_str()), (1, "input.response"));

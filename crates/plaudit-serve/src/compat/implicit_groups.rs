@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 /// How long a retry of a sample is expected; the slowest client waits 31 s.
 const RETRY_WITHIN: Duration = Duration::from_secs(120);
 /// How many groups are open at once. The oldest are dropped first.
-const MOST: usize = 16_384;
+const MAX_GROUPS: usize = 16_384;
 /// How many samples they have at most, and how many retries are expected at most.
-const MOST_SAMPLES: usize = 1 << 18;
-const MOST_RETRIES: usize = 16_384;
+const MAX_SAMPLES: usize = 1 << 18;
+const MAX_RETRIES: usize = 16_384;
 
 /// The first bytes of the hash of a prompt or of a sample.
 type Fingerprint = [u8; 16];
@@ -195,7 +195,7 @@ impl ImplicitGroups {
         let key = (slot.prompt, slot.sample);
         self.retries.entry(key).or_default().push((slot, now));
         self.expiring.push_back((now + RETRY_WITHIN, key));
-        while self.expiring.len() > MOST_RETRIES {
+        while self.expiring.len() > MAX_RETRIES {
             let Some((_, key)) = self.expiring.pop_front() else { return };
             // The one that left first is the first of them.
             let mut first = true;
@@ -261,12 +261,12 @@ impl ImplicitGroups {
 
     /// Drops the oldest open groups where there are too many, or too many samples in them.
     fn drop_oldest(&mut self) {
-        if self.opened.len() > 2 * MOST {
+        if self.opened.len() > 2 * MAX_GROUPS {
             let open = &self.open;
             self.opened
                 .retain(|(prompt, number)| open.get(prompt).is_some_and(|open| open.number == *number));
         }
-        while self.open.len() > MOST || self.samples > MOST_SAMPLES {
+        while self.open.len() > MAX_GROUPS || self.samples > MAX_SAMPLES {
             let Some((prompt, number)) = self.opened.pop_front() else { return };
             if self.open.get(&prompt).is_some_and(|open| open.number == number) {
                 self.close(&prompt);
@@ -471,18 +471,18 @@ mod tests {
     #[test]
     fn incomplete_groups_are_dropped_in_the_end() {
         let (mut implicit_groups, now) = (ImplicitGroups::default(), Instant::now());
-        for at in 0..MOST + 10 {
+        for at in 0..MAX_GROUPS + 10 {
             implicit_groups.arrive(&prompt(&at.to_string(), 2), (None, "a"), now);
         }
-        assert_eq!((implicit_groups.open.len(), implicit_groups.samples), (MOST, MOST));
+        assert_eq!((implicit_groups.open.len(), implicit_groups.samples), (MAX_GROUPS, MAX_GROUPS));
         // Nor are those kept without end that got no number.
-        for at in 0..MOST_RETRIES + 10 {
+        for at in 0..MAX_RETRIES + 10 {
             let slot = implicit_groups.arrive(&prompt(&at.to_string(), 1), (None, "b"), now);
             implicit_groups.leave(slot, SampleEnd::Failed, now);
         }
         assert_eq!(
             (implicit_groups.expiring.len(), implicit_groups.retries.len()),
-            (MOST_RETRIES, MOST_RETRIES)
+            (MAX_RETRIES, MAX_RETRIES)
         );
     }
 }

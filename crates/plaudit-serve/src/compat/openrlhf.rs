@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 pub(crate) const SETTINGS: [&str; 2] = ["eos", "score"];
 
 /// The most samples of one request.
-const MOST: usize = 4096;
+const MAX_SAMPLES: usize = 4096;
 
 /// What OpenRLHF sends: lists side by side, of one sample in practice.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
@@ -50,8 +50,8 @@ pub(crate) fn read(body: &[u8], settings: &CompatSettings) -> Result<Vec<Trainer
         let message = format!("{queries} queries came with {prompts} prompts and {labels} labels");
         return Err(ApiError::bad_request("http.body", message));
     }
-    if query.len() > MOST {
-        let message = format!("at most {MOST} samples at once: send less");
+    if query.len() > MAX_SAMPLES {
+        let message = format!("at most {MAX_SAMPLES} samples at once: send less");
         return Err(ApiError::new(hyper::StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message));
     }
     let samples = query.iter().zip(prompts).zip(labels);
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(code(json!({"queries": ["x"], "prompts": ["q"]})), Err("http.body"));
         assert_eq!(code(json!({"query": ["x"], "prompts": ["q"], "labels": [null]})), Err("input.response"));
         assert!(code(json!({"query": ["q x"], "prompts": ["q"], "labels": null})).is_ok());
-        let many = vec![""; MOST + 1];
+        let many = vec![""; MAX_SAMPLES + 1];
         assert_eq!(code(json!({"query": many, "prompts": many})), Err("http.too_many"));
     }
 

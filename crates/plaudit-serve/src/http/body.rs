@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// How long the rest of a body that is refused is read and discarded, so that the client gets the answer: while something comes within
 /// the first, and never longer than the second.
 const LINGER: Duration = Duration::from_secs(1);
-const LONGEST_LINGER: Duration = Duration::from_secs(5);
+const MAX_LINGER: Duration = Duration::from_secs(5);
 /// How many bytes a second must come in after that.
 const SLOWEST: u64 = 32 << 10;
 
@@ -144,7 +144,7 @@ pub(crate) async fn read(
 
 /// Reads the rest of a body and discards it.
 async fn discard(mut body: Body) {
-    let until = Instant::now() + LONGEST_LINGER;
+    let until = Instant::now() + MAX_LINGER;
     while let Ok(Some(Ok(_))) =
         tokio::time::timeout_at(until.min(Instant::now() + LINGER), body.frame()).await
     {}

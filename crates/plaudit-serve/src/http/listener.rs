@@ -28,9 +28,9 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 /// The most bytes of a request's head.
-const LONGEST_HEAD: usize = 64 << 10;
+const MAX_HEAD: usize = 64 << 10;
 /// The most headers of a request.
-const MOST_HEADERS: usize = 100;
+const MAX_HEADERS: usize = 100;
 /// How long a TLS handshake may take.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long to wait when the system has no more file handles.
@@ -178,7 +178,7 @@ async fn connection<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 /// HTTP/1.1 with limits on the head; its time is limited by the stream.
 fn http() -> http1::Builder {
     let mut http = http1::Builder::new();
-    http.max_buf_size(LONGEST_HEAD).max_headers(MOST_HEADERS).header_read_timeout(None);
+    http.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS).header_read_timeout(None);
     http
 }
 

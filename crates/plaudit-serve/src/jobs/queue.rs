@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 /// The most jobs that are over.
-const MOST_OVER: usize = 10_000;
+const MAX_OVER: usize = 10_000;
 /// How many jobs run at once, since a running job has its rollouts in memory; and how many of these may be of one owner and of one run,
 /// so that there is a place for others.
 pub(crate) const AT_ONCE: usize = 4;
@@ -65,7 +65,7 @@ impl JobQueue {
             most,
             hours,
             bytes,
-            most_over: MOST_OVER,
+            most_over: MAX_OVER,
             all: Mutex::new(all),
             more: Notify::new(),
         })

@@ -25,9 +25,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 /// The most rollouts of a job.
-pub(crate) const MOST: usize = 262_144;
+pub(crate) const MAX_ROLLOUTS: usize = 262_144;
 /// The most bytes of its rollouts; each rollout of a group line counts with its prompt.
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 /// How soon a job tries again that finds no room for its run.
 const PAUSE: Duration = Duration::from_secs(2);
 /// How often a job checks for progress and for the end of its turn.
@@ -155,11 +155,11 @@ impl JobWork {
         let bytes = fs::read(job.folder.join("request.json"))
             .map_err(|error| ApiError::internal(format!("the request is lost: {}", error.kind())))?;
         let request = score::parse(&bytes)?;
-        let (read, ()) = score::read(&request.rollouts, MOST, |_, bytes| match bytes <= MOST_BYTES {
+        let (read, ()) = score::read(&request.rollouts, MAX_ROLLOUTS, |_, bytes| match bytes <= MAX_BYTES {
             true => Ok(()),
             false => {
                 let message =
-                    format!("the rollouts take more than {MOST_BYTES} bytes with their prompts: send less");
+                    format!("the rollouts take more than {MAX_BYTES} bytes with their prompts: send less");
                 Err(ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "http.too_many", message))
             }
         })?;

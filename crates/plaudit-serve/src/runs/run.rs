@@ -1,7 +1,7 @@
 //! A live run: the engine of one training, the joins where its rollouts meet, its steps, and the sampling of groups.
 
 use super::abort::{self, RunAbort};
-use super::sample::GroupSample;
+use super::sample::GroupSnapshot;
 use super::steps::{NewestStep, OpenStep, Steps};
 use super::store::{self, RunSummary, RunWriter};
 use crate::admission::Load;
@@ -78,15 +78,14 @@ impl JoinLimits {
 }
 
 /// The longest name of a run.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 /// The last step that a run may have: beyond it, a program whose numbers are all floating-point cannot tell steps apart.
 pub(crate) const LAST_STEP: u64 = (1 << 53) - 1;
 
 /// Whether a run may be called that.
 pub(crate) fn check_name(name: &str) -> Result<(), ApiError> {
-    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-        let message =
-            format!("run: a name of 1 to {LONGEST_NAME} bytes without control characters is wanted");
+    if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
+        let message = format!("run: a name of 1 to {MAX_NAME} bytes without control characters is wanted");
         return Err(ApiError::bad_request("run.name", message));
     }
     Ok(())
@@ -271,7 +270,7 @@ impl Run {
         for (id, group) in chosen {
             let judged = self.replay.clone().zip(options.usage.clone());
             let scored = (rollouts, report);
-            let sample = GroupSample::of((id, step), &group.members, scored, options.validate, judged);
+            let sample = GroupSnapshot::of((id, step), &group.members, scored, options.validate, judged);
             self.writer.put_group(self.folder.clone(), sample, self.keep.group_bytes);
         }
     }

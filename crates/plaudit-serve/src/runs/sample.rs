@@ -76,7 +76,7 @@ struct ExchangeReply<'s> {
 
 /// A sampled group, before it is written.
 #[derive(Debug)]
-pub(crate) struct GroupSample {
+pub(crate) struct GroupSnapshot {
     pub(crate) summary: GroupSummary,
     rollouts: Vec<Rollout<'static>>,
     results: Vec<Value>,
@@ -89,7 +89,7 @@ pub(crate) struct GroupSample {
     failed: Vec<(String, Code)>,
 }
 
-impl GroupSample {
+impl GroupSnapshot {
     /// A group of a report, by the places of its members.
     pub(crate) fn of<R: Borrow<Rollout<'static>>>(
         (id, step): (u64, u64),
@@ -208,7 +208,7 @@ fn failed(report: &Report) -> Vec<(String, Code)> {
     one.collect()
 }
 
-fn exchange<'s>(sample: &GroupSample, transcript: &'s CallTranscript) -> ExchangeReply<'s> {
+fn exchange<'s>(sample: &GroupSnapshot, transcript: &'s CallTranscript) -> ExchangeReply<'s> {
     let verdict = match &transcript.verdict {
         Err(reason) => {
             let (code, message) = sample.why(transcript, reason);

@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_secs(600);
 /// How many ended steps are cached as JSON lines.
 const AT_HAND: usize = 120;
 /// How many steps may be open at once. A step whose rollouts are joined has threads of its own.
-const MOST_OPEN: usize = 16;
+const MAX_OPEN: usize = 16;
 /// How many bytes of ended steps are cached.
 const AT_HAND_BYTES: usize = 2 << 20;
 /// How many ended steps can be opened again.
@@ -161,7 +161,7 @@ impl Steps {
 
     /// Whether a step is open or can be opened; not where the most are open and rollouts wait in each.
     pub(crate) fn has_room(&self, step: u64) -> bool {
-        self.open.len() < MOST_OPEN || self.open.contains_key(&step) || self.longest_quiet().is_some()
+        self.open.len() < MAX_OPEN || self.open.contains_key(&step) || self.longest_quiet().is_some()
     }
 
     /// Of the open steps in which no rollout waits, the one that has been quiet longest.
@@ -178,7 +178,7 @@ impl Steps {
     /// The open step of that number, which is opened, or opened again where it has just ended.
     pub(crate) fn touch(&mut self, step: u64, now: f64, engine: &Engine) -> &mut OpenStep {
         (self.summary.seen, self.touched, self.fresh) = (now, Instant::now(), true);
-        if self.open.len() >= MOST_OPEN
+        if self.open.len() >= MAX_OPEN
             && !self.open.contains_key(&step)
             && let Some(oldest) = self.longest_quiet()
             && let Some(open) = self.open.remove(&oldest)
@@ -432,7 +432,7 @@ mod tests {
             let step = u64::MAX - step * 7;
             assert!(steps.has_room(step));
             steps.touch(step, 100.0, &engine).statistics.merge(&report.statistics);
-            assert!(steps.open.len() <= MOST_OPEN);
+            assert!(steps.open.len() <= MAX_OPEN);
             if step % 100 == 0 {
                 lines += steps.end_those_over(200.0, false).len();
             }

@@ -12,7 +12,7 @@
 //! begins the next one on a line of its own.
 
 use super::alarms::Alarm;
-use super::sample::GroupSample;
+use super::sample::GroupSnapshot;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,9 +28,9 @@ use std::time::{Duration, Instant};
 /// Into how many files the groups of a run are cut.
 const PARTS: u64 = 4;
 /// How many bytes of groups may wait to be written; further ones are dropped.
-const MOST_WAITING: usize = 64 << 20;
+const MAX_WAITING: usize = 64 << 20;
 /// How much of a file is read back, of its end.
-const LONGEST: u64 = 256 << 20;
+const MAX_BYTES: u64 = 256 << 20;
 /// From how many pending operations on the writer is behind.
 const BEHIND: usize = 1024;
 /// How long write errors are not logged again.
@@ -116,7 +116,7 @@ struct GroupLocation {
 enum WriteOp {
     Append(PathBuf, String),
     Replace(PathBuf, String),
-    Group { folder: PathBuf, sample: Box<GroupSample>, most: u64 },
+    Group { folder: PathBuf, sample: Box<GroupSnapshot>, most: u64 },
     Remove(PathBuf),
     Flush(mpsc::Sender<()>),
 }
@@ -178,7 +178,7 @@ impl RunWriter {
 
     /// Appends a line to a file, unless too much waits to be written.
     pub(crate) fn append(&self, path: PathBuf, line: String) {
-        if self.waiting.fetch_add(line.len(), Ordering::AcqRel) + line.len() > 2 * MOST_WAITING {
+        if self.waiting.fetch_add(line.len(), Ordering::AcqRel) + line.len() > 2 * MAX_WAITING {
             self.waiting.fetch_sub(line.len(), Ordering::AcqRel);
             return;
         }
@@ -191,9 +191,9 @@ impl RunWriter {
     }
 
     /// Stores a group, unless too much waits to be written.
-    pub(crate) fn put_group(&self, folder: PathBuf, sample: GroupSample, most: u64) {
+    pub(crate) fn put_group(&self, folder: PathBuf, sample: GroupSnapshot, most: u64) {
         let bytes = sample.bytes();
-        if self.waiting.fetch_add(bytes, Ordering::AcqRel) + bytes > MOST_WAITING {
+        if self.waiting.fetch_add(bytes, Ordering::AcqRel) + bytes > MAX_WAITING {
             self.waiting.fetch_sub(bytes, Ordering::AcqRel);
             return;
         }
@@ -335,7 +335,7 @@ fn last_part(folder: &Path) -> u64 {
 
 /// The lines of a file that are whole.
 fn lines(path: &Path) -> io::Result<Vec<String>> {
-    newest_lines(path, LONGEST)
+    newest_lines(path, MAX_BYTES)
 }
 
 /// The whole lines among the last bytes of a file; none where it does not exist.
@@ -349,7 +349,7 @@ pub(crate) fn newest_lines(path: &Path, bytes: u64) -> io::Result<Vec<String>> {
     // One byte before, so that a line that begins there is known to be whole.
     let from = file.metadata()?.len().saturating_sub(bytes.saturating_add(1));
     file.seek(SeekFrom::Start(from))?;
-    let mut reader = BufReader::new(file.take(LONGEST + 1));
+    let mut reader = BufReader::new(file.take(MAX_BYTES + 1));
     let mut line = Vec::new();
     if from > 0 {
         reader.read_until(b'\n', &mut line)?;
@@ -452,7 +452,7 @@ pub fn group(folder: &Path, id: &str) -> io::Result<Option<Value>> {
     };
     file.seek(SeekFrom::Start(found.from))?;
     let mut text = String::new();
-    file.take(found.length.min(LONGEST)).read_to_string(&mut text)?;
+    file.take(found.length.min(MAX_BYTES)).read_to_string(&mut text)?;
     let mut group: Value = serde_json::from_str(&text).map_err(io::Error::other)?;
     let summary = serde_json::to_value(&found.summary).map_err(io::Error::other)?;
     if let (Some(group), Value::Object(summary)) = (group.as_object_mut(), summary) {
@@ -468,10 +468,10 @@ mod tests {
     use plaudit::recipe::Recipe;
     use plaudit::rollout::Rollout;
 
-    fn sample(engine: &Engine, id: u64, text: String) -> GroupSample {
+    fn sample(engine: &Engine, id: u64, text: String) -> GroupSnapshot {
         let rollouts = [Rollout::new(text).in_group(format!("g{id}"))];
         let report = engine.score(&rollouts).unwrap();
-        GroupSample::of((id, id / 10), &[0], (&rollouts, &report), None, None)
+        GroupSnapshot::of((id, id / 10), &[0], (&rollouts, &report), None, None)
     }
 
     #[test]

@@ -87,7 +87,7 @@ const FULL: f64 = 10.0;
 impl Aggregator for BradleyTerry {
     const NAME: &'static str = "bradley_terry";
     /// The time grows with the comparisons, of which so many responses have half a million.
-    const LARGEST: usize = 1024;
+    const MAX_GROUP: usize = 1024;
     type Info = BradleyTerryInfo;
 
     /// The bounds keep the curvature of the posterior within what doubles can decompose.

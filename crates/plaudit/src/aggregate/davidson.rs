@@ -1,7 +1,7 @@
 //! Davidson's model of wins and ties with position bias, and Newton's method to the peak of its posterior.
 
+use super::hessian::{Curvature, HessianPattern, Matrix};
 use super::plackett_luce::{RankingTerm, Sums, WeighedTerm};
-use super::sparse::{Curvature, Matrix, SparsityPattern};
 use super::{Comparison, Evidence};
 use std::sync::Arc;
 
@@ -32,11 +32,11 @@ impl Verdicts {
     }
 
     /// Which strengths the curvature couples: every two that some verdict compares.
-    pub(super) fn pattern(&self, n: usize) -> SparsityPattern {
+    pub(super) fn pattern(&self, n: usize) -> HessianPattern {
         let tallies = self.tallies.iter().map(|tally| (tally.first, tally.second));
         let weighed = self.weighed.iter().map(WeighedTerm::pair);
         let rankings = self.rankings.iter().flat_map(RankingTerm::pairs);
-        SparsityPattern::new(n, tallies.chain(weighed).chain(rankings))
+        HessianPattern::new(n, tallies.chain(weighed).chain(rankings))
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Posterior<'v> {
     /// How firmly it does: one over the variance.
     pub(super) precisions: Vec<f64>,
     /// What the curvature is kept by, for a large group; without it, as a whole.
-    pub(super) pattern: Option<&'v Arc<SparsityPattern>>,
+    pub(super) pattern: Option<&'v Arc<HessianPattern>>,
 }
 
 /// Where the posterior is highest, and how it falls off around.

@@ -22,9 +22,9 @@ pub enum Design {
     Adaptive,
 }
 
-/// The choice of the comparisons of one group. The same draw with the same answers asks the same.
+/// The choice of the comparisons of one group. The same schedule with the same answers asks the same.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Draw {
+pub struct Schedule {
     /// How many responses there are.
     pub n: usize,
     /// Decides what would otherwise be decided by the numbers of the responses.
@@ -33,7 +33,7 @@ pub struct Draw {
     pub design: Design,
     /// The most calls for the group; none for as many as it takes to show every two responses together.
     pub budget: Option<usize>,
-    /// How many responses a call shows: 2 for pairs, up to [`MOST_SHOWN`] for line-ups.
+    /// How many responses a call shows: 2 for pairs, up to [`MAX_SHOWN`] for line-ups.
     pub line_up: usize,
     /// The reliability at which an adaptive design stops; 1 for never.
     pub reliability: f64,
@@ -45,12 +45,12 @@ pub struct Draw {
 }
 
 /// The most responses that a call shows, because each has a letter of its own.
-pub const MOST_SHOWN: usize = 20;
+pub const MAX_SHOWN: usize = 20;
 
 /// The largest group that is asked in waves. Choosing a wave takes time that grows with the cube of the group.
-pub const MOST_ADAPTED: usize = 64;
+pub const MAX_ADAPTED: usize = 64;
 
-impl Draw {
+impl Schedule {
     /// The next wave: each inner list is one call, the responses in the order in which they are shown. Empty: enough is
     /// known, or the budget is spent.
     ///
@@ -94,14 +94,14 @@ impl Draw {
         }
     }
 
-    /// Whether there is more than one wave. A group beyond [`MOST_ADAPTED`] is asked all at once, as by a sparse design.
+    /// Whether there is more than one wave. A group beyond [`MAX_ADAPTED`] is asked all at once, as by a sparse design.
     fn adapts(&self) -> bool {
-        self.design == Design::Adaptive && self.n <= MOST_ADAPTED
+        self.design == Design::Adaptive && self.n <= MAX_ADAPTED
     }
 
     /// How many responses a call shows.
     fn shown(&self) -> usize {
-        self.line_up.clamp(2, MOST_SHOWN).min(self.n)
+        self.line_up.clamp(2, MAX_SHOWN).min(self.n)
     }
 
     /// How many calls show every two responses together, counted up to so many.
@@ -248,18 +248,18 @@ mod tests {
     use crate::timing::cpu_time;
     use std::time::Duration;
 
-    fn draw(n: usize, design: Design) -> Draw {
+    fn schedule(n: usize, design: Design) -> Schedule {
         let model = BradleyTerry::default();
-        Draw { n, seed: 11, design, budget: None, line_up: 2, reliability: 1.0, audit: 0.0, model }
+        Schedule { n, seed: 11, design, budget: None, line_up: 2, reliability: 1.0, audit: 0.0, model }
     }
 
-    /// Asks until the draw has enough. The judge prefers lower numbers, or throws a coin, and may fail.
-    fn played(draw: &Draw, coin: bool, fails: bool) -> (Vec<Vec<usize>>, Evidence) {
+    /// Asks until the schedule has enough. The judge prefers lower numbers, or throws a coin, and may fail.
+    fn played(schedule: &Schedule, coin: bool, fails: bool) -> (Vec<Vec<usize>>, Evidence) {
         let (mut asked, mut evidence, mut rng) =
-            (Vec::new(), Evidence::default(), DesignRng::new(draw.seed, 5));
+            (Vec::new(), Evidence::default(), DesignRng::new(schedule.seed, 5));
         loop {
-            let wave = draw.next(&asked, &evidence);
-            assert_eq!(wave, draw.next(&asked, &evidence));
+            let wave = schedule.next(&asked, &evidence);
+            assert_eq!(wave, schedule.next(&asked, &evidence));
             if wave.is_empty() {
                 return (asked, evidence);
             }
@@ -299,21 +299,22 @@ mod tests {
                 for line_up in [2, 3, 40] {
                     for budget in [1, n - 1, 2 * n + 1, 40] {
                         for audit in [0.0, 0.3] {
-                            let draw = Draw { budget: Some(budget), line_up, audit, ..draw(n, design) };
-                            let (asked, _) = played(&draw, false, false);
-                            assert!(asked.len() <= budget && asked.len() <= draw.most(), "{draw:?}");
+                            let schedule =
+                                Schedule { budget: Some(budget), line_up, audit, ..schedule(n, design) };
+                            let (asked, _) = played(&schedule, false, false);
+                            assert!(asked.len() <= budget && asked.len() <= schedule.most(), "{schedule:?}");
                             assert!(!asked.is_empty());
                             if design != Design::Adaptive {
-                                assert_eq!(asked.len(), draw.most(), "{draw:?}");
+                                assert_eq!(asked.len(), schedule.most(), "{schedule:?}");
                             }
                             let whole = budget >= n - 1 && audit == 0.0 && line_up == 2;
-                            assert!(!whole || connected(n, &asked), "{draw:?}: {asked:?}");
+                            assert!(!whole || connected(n, &asked), "{schedule:?}: {asked:?}");
                             for call in &asked {
                                 let mut once = call.clone();
                                 once.sort_unstable();
                                 once.dedup();
                                 assert!(
-                                    once.len() == call.len() && call.len() == line_up.min(n).min(MOST_SHOWN)
+                                    once.len() == call.len() && call.len() == line_up.min(n).min(MAX_SHOWN)
                                 );
                                 assert!(once.iter().all(|shown| *shown < n));
                             }
@@ -327,16 +328,17 @@ mod tests {
     #[test]
     fn groups_of_none_and_one_ask_nothing() {
         for n in [0, 1] {
-            let draw = draw(n, Design::Adaptive);
-            assert_eq!((draw.next(&[], &Evidence::default()).len(), draw.most()), (0, 0));
+            let schedule = schedule(n, Design::Adaptive);
+            assert_eq!((schedule.next(&[], &Evidence::default()).len(), schedule.most()), (0, 0));
         }
     }
 
     #[test]
     fn sides_stay_balanced_and_audits_are_reversed_calls() {
         for line_up in [2, 4] {
-            let draw = Draw { audit: 0.1, line_up, budget: Some(60), ..draw(16, Design::Adaptive) };
-            let (asked, _) = played(&draw, false, false);
+            let schedule =
+                Schedule { audit: 0.1, line_up, budget: Some(60), ..schedule(16, Design::Adaptive) };
+            let (asked, _) = played(&schedule, false, false);
             let history = History::new(16, &asked);
             let expected = 0.1 * history.counted.len() as f64;
             assert!((history.repeats as f64 - expected).abs() <= 2.0, "{} of {expected}", history.repeats);
@@ -347,45 +349,46 @@ mod tests {
 
     #[test]
     fn a_group_without_differences_and_one_that_is_clear_stop_early() {
-        let calls = |draw: &Draw, coin| {
-            let of = |seed| played(&Draw { seed, ..draw.clone() }, coin, false).0.len();
+        let calls = |schedule: &Schedule, coin| {
+            let of = |seed| played(&Schedule { seed, ..schedule.clone() }, coin, false).0.len();
             (0..8).map(of).sum::<usize>() as f64 / 8.0
         };
-        let never = draw(16, Design::Adaptive);
+        let never = schedule(16, Design::Adaptive);
         assert!(calls(&never, true) < 90.0, "{}", calls(&never, true));
-        let sure = Draw { reliability: 0.8, ..never };
+        let sure = Schedule { reliability: 0.8, ..never };
         assert!(calls(&sure, false) < 90.0, "{}", calls(&sure, false));
     }
 
     #[test]
     fn what_failed_is_asked_again_by_adaptive_designs_only() {
-        let adaptive = Draw { budget: Some(60), ..draw(8, Design::Adaptive) };
+        let adaptive = Schedule { budget: Some(60), ..schedule(8, Design::Adaptive) };
         let (asked, evidence) = played(&adaptive, false, true);
         assert!(evidence.named(8).iter().all(|named| *named) && asked.len() > evidence.comparisons.len());
         let lost = vec![vec![0, 1]; 8];
         assert!(!adaptive.next(&lost, &Evidence::default()).is_empty());
-        assert!(draw(8, Design::RoundRobin).next(&lost, &Evidence::default()).is_empty());
+        assert!(schedule(8, Design::RoundRobin).next(&lost, &Evidence::default()).is_empty());
     }
 
     #[test]
     fn what_makes_no_sense_asks_nothing() {
-        let draw = draw(4, Design::Adaptive);
+        let schedule = schedule(4, Design::Adaptive);
         let strange = Comparison { first: 0, second: 9, winner: None };
         let evidence = Evidence { comparisons: vec![strange], ..Evidence::default() };
-        assert!(draw.next(&[vec![0, 9]], &evidence).is_empty());
+        assert!(schedule.next(&[vec![0, 9]], &evidence).is_empty());
         let model = BradleyTerry { scales: Vec::new(), ..BradleyTerry::default() };
-        assert!(Draw { model, ..draw }.next(&[vec![0, 1]], &Evidence::default()).is_empty());
+        assert!(Schedule { model, ..schedule }.next(&[vec![0, 1]], &Evidence::default()).is_empty());
     }
 
     #[test]
     fn a_wave_is_chosen_in_milliseconds() {
         for (n, limit) in [(16, 2), (64, 50)] {
             for line_up in [2, 4] {
-                let draw = Draw { line_up, budget: Some(8 * n / line_up), ..draw(n, Design::Adaptive) };
-                let (asked, evidence) = played(&draw, false, false);
-                let draw = Draw { budget: Some(9 * n), ..draw };
+                let schedule =
+                    Schedule { line_up, budget: Some(8 * n / line_up), ..schedule(n, Design::Adaptive) };
+                let (asked, evidence) = played(&schedule, false, false);
+                let schedule = Schedule { budget: Some(9 * n), ..schedule };
                 let start = cpu_time();
-                assert!(!draw.next(&asked, &evidence).is_empty());
+                assert!(!schedule.next(&asked, &evidence).is_empty());
                 let factor = if cfg!(debug_assertions) { 20 } else { 1 };
                 let took = cpu_time() - start;
                 assert!(took < factor * Duration::from_millis(limit), "{n} {line_up}: {took:?}");

@@ -4,7 +4,7 @@ use super::{AggregateError, Aggregated, Aggregator, Comparison, Evidence};
 use serde::{Deserialize, Serialize};
 
 /// The largest group: the tables have an entry for every subset of it. A caller with more responses splits the group.
-const LARGEST: usize = 16;
+const MAX_GROUP: usize = 16;
 
 /// Deconflicted graph rewards (arXiv 2510.15514): net wins without a minimum feedback arc set, found exactly by dynamic
 /// programming over the subsets that stand first (Held and Karp, 1962; for orders Lawler, 1964), in O(2^n n) steps.
@@ -18,7 +18,7 @@ pub struct Dgr {}
 
 impl Aggregator for Dgr {
     const NAME: &'static str = "dgr";
-    const LARGEST: usize = LARGEST;
+    const MAX_GROUP: usize = MAX_GROUP;
     type Info = DgrInfo;
 
     fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<DgrInfo>, AggregateError> {
@@ -64,14 +64,14 @@ impl Best {
 /// How often each response won against each other, with the sums over subsets that the search asks for.
 struct Wins {
     n: usize,
-    counts: Vec<[u64; LARGEST]>,
+    counts: Vec<[u64; MAX_GROUP]>,
     /// For each response, the wins against every subset of the first eight responses and of the others.
     sums: Vec<[Vec<u64>; 2]>,
 }
 
 impl Wins {
     fn new(n: usize, comparisons: &[Comparison]) -> Self {
-        let mut counts = vec![[0_u64; LARGEST]; n];
+        let mut counts = vec![[0_u64; MAX_GROUP]; n];
         for (winner, loser) in comparisons.iter().filter_map(Comparison::decided) {
             counts[winner][loser] += 1;
         }
@@ -139,9 +139,9 @@ fn deconflicted(n: usize, comparisons: &[Comparison]) -> Aggregated<DgrInfo> {
 }
 
 /// In how many of the best orders each response stands before each other, for pairs with a verdict to keep or leave.
-fn before(wins: &Wins, front: &[Best], back: &[Best]) -> Vec<[u64; LARGEST]> {
+fn before(wins: &Wins, front: &[Best], back: &[Best]) -> Vec<[u64; MAX_GROUP]> {
     let all = front.len() - 1;
-    let mut counts = vec![[0_u64; LARGEST]; wins.n];
+    let mut counts = vec![[0_u64; MAX_GROUP]; wins.n];
     let decided: Vec<usize> = (0..wins.n)
         .map(|own| {
             let met = |other: &usize| wins.counts[own][*other] + wins.counts[*other][own] > 0;
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn counts_of_the_largest_group_do_not_overflow() {
-        let (scores, info) = scores(LARGEST, &[]);
-        assert_eq!(scores, [0.0; LARGEST]);
+        let (scores, info) = scores(MAX_GROUP, &[]);
+        assert_eq!(scores, [0.0; MAX_GROUP]);
         assert_eq!(info.optimal_orders, (1..=16).product::<u64>());
     }
 }

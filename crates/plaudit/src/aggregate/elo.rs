@@ -30,7 +30,7 @@ impl Default for Elo {
 }
 
 /// Replays beyond this change nothing that matters, and would take a noticeable time.
-const MOST_ITERATIONS: u64 = 10_000;
+const MAX_ITERATIONS: u64 = 10_000;
 
 impl Aggregator for Elo {
     const NAME: &'static str = "elo";
@@ -43,7 +43,7 @@ impl Aggregator for Elo {
         ParamError::check(rating, "elo_initial_rating", "must be between -1e6 and 1e6")?;
         let factor = within(self.elo_k_factor, 1e-3, 1e4);
         ParamError::check(factor, "elo_k_factor", "must be between 0.001 and 10000")?;
-        let iterations = (1..=MOST_ITERATIONS).contains(&self.elo_max_iterations);
+        let iterations = (1..=MAX_ITERATIONS).contains(&self.elo_max_iterations);
         ParamError::check(iterations, "elo_max_iterations", "must be between 1 and 10000")?;
         let threshold = within(self.elo_convergence_threshold, 0.0, f64::MAX);
         ParamError::check(threshold, "elo_convergence_threshold", "must be a number that is not negative")

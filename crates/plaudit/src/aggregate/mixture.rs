@@ -3,7 +3,7 @@
 use super::Evidence;
 use super::bradley_terry::BradleyTerry;
 use super::davidson::{Peak, Posterior, Verdicts};
-use super::sparse::{Curvature, DENSE};
+use super::hessian::{Curvature, DENSE};
 use std::sync::Arc;
 
 /// The standard deviation of the logarithm of the tie term around the expected one.

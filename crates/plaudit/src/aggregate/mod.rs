@@ -11,9 +11,9 @@ pub mod dgr;
 pub mod elo;
 mod error;
 mod evidence;
+mod hessian;
 mod mixture;
 mod plackett_luce;
-mod sparse;
 pub mod winrate;
 
 pub use error::AggregateError;
@@ -48,7 +48,7 @@ pub trait Aggregator: Default + Serialize + DeserializeOwned {
     /// The name in recipes.
     const NAME: &'static str;
     /// The largest group that it takes.
-    const LARGEST: usize = usize::MAX;
+    const MAX_GROUP: usize = usize::MAX;
     /// What it counts or estimates on the way to the scores.
     type Info: Serialize;
 
@@ -57,7 +57,7 @@ pub trait Aggregator: Default + Serialize + DeserializeOwned {
         Ok(())
     }
 
-    /// The scores of `n` responses, of at most [`Aggregator::LARGEST`], from evidence that has been checked.
+    /// The scores of `n` responses, of at most [`Aggregator::MAX_GROUP`], from evidence that has been checked.
     fn aggregate(&self, n: usize, evidence: &Evidence) -> Result<Aggregated<Self::Info>, AggregateError>;
 }
 
@@ -116,7 +116,7 @@ macro_rules! methods {
             /// The largest group that the method takes.
             pub fn largest(&self) -> usize {
                 match self {
-                    $(Self::$Aggregator(_) => $module::$Aggregator::LARGEST,)+
+                    $(Self::$Aggregator(_) => $module::$Aggregator::MAX_GROUP,)+
                 }
             }
 

@@ -1,6 +1,6 @@
 //! Plackett-Luce likelihood terms of rankings, and the terms of weighed comparisons, for the Bradley-Terry posterior.
 
-use super::sparse::Matrix;
+use super::hessian::Matrix;
 use super::{Ranking, Weighed};
 
 /// What the terms add up to: the slope and the curvature of the negative logarithm of the likelihood.
@@ -95,7 +95,7 @@ impl RankingTerm {
 
 /// Beyond this many logits a judge's own probability is taken for "at least": what a model says of its last digits is
 /// no evidence.
-const MOST_LOGITS: f64 = 4.0;
+const MAX_LOGITS: f64 = 4.0;
 
 /// A judge's own probability. Its logit is the difference of strengths plus the bias plus noise of the logistic
 /// distribution, which makes the more likely side win as often as in a comparison without ties; its long tails keep one
@@ -108,7 +108,7 @@ pub(super) struct WeighedTerm {
 
 impl WeighedTerm {
     pub(super) fn new(weighed: &Weighed) -> Self {
-        let logit = (weighed.first / (1.0 - weighed.first)).ln().clamp(-MOST_LOGITS, MOST_LOGITS);
+        let logit = (weighed.first / (1.0 - weighed.first)).ln().clamp(-MAX_LOGITS, MAX_LOGITS);
         Self { first: weighed.comparison.first, second: weighed.comparison.second, logit }
     }
 
@@ -127,9 +127,9 @@ impl WeighedTerm {
         let above = self.above(at);
         // The logarithm of 1 + exp(-x), which does not overflow.
         let softplus = |x: f64| (-x.abs()).exp().ln_1p() + (-x).max(0.0);
-        if self.logit >= MOST_LOGITS {
+        if self.logit >= MAX_LOGITS {
             softplus(above)
-        } else if self.logit <= -MOST_LOGITS {
+        } else if self.logit <= -MAX_LOGITS {
             softplus(-above)
         } else {
             softplus(above) + softplus(-above)
@@ -140,9 +140,9 @@ impl WeighedTerm {
     pub(super) fn add_to(&self, sums: &mut Sums<'_>, at: &[f64]) {
         let above = self.above(at);
         let (low, high) = (1.0 / (1.0 + above.exp()), 1.0 / (1.0 + (-above).exp()));
-        let (slope, bend) = if self.logit >= MOST_LOGITS {
+        let (slope, bend) = if self.logit >= MAX_LOGITS {
             (-low, low * high)
-        } else if self.logit <= -MOST_LOGITS {
+        } else if self.logit <= -MAX_LOGITS {
             (high, low * high)
         } else {
             (high - low, 2.0 * low * high)

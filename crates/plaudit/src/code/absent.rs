@@ -26,7 +26,7 @@ pub struct SandboxPolicy {
 /// Why programs cannot be run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[allow(dead_code, reason = "nothing asks for a sandbox")]
-pub(crate) enum SandboxUnavailable {
+pub(crate) enum SandboxError {
     NoIsolation(String),
     NoLanguage(String),
 }
@@ -70,7 +70,7 @@ pub(crate) mod task {
 
     #[derive(Clone, Copy)]
     #[allow(dead_code, reason = "there is no reward to make a task for")]
-    pub(crate) struct CodeSample<'s> {
+    pub(crate) struct ProgramInput<'s> {
         pub(crate) text: &'s Text<'s>,
         pub(crate) reference: Option<&'s str>,
         pub(crate) found: Option<&'s str>,
@@ -85,7 +85,7 @@ pub(crate) mod task {
         pub(crate) fn task(
             &mut self,
             reward: &Arc<CodeReward>,
-            _: &CodeSample<'_>,
+            _: &ProgramInput<'_>,
         ) -> Result<CodeTask, Outcome> {
             match **reward {}
         }
@@ -124,7 +124,7 @@ pub(crate) mod task {
 
 pub(crate) mod executor {
     use super::task::{CodeTask, StoredRun};
-    use super::{CodeReward, Isolation, Language, SandboxPolicy, SandboxUnavailable};
+    use super::{CodeReward, Isolation, Language, SandboxError, SandboxPolicy};
     use crate::exec::CancelToken;
     use crate::exec::single_flight::SingleFlight;
     use crate::reason::Reason;
@@ -154,15 +154,15 @@ pub(crate) mod executor {
     }
 
     impl Executor {
-        pub(crate) fn open(_: SandboxPolicy, _: &[&CodeReward]) -> Result<Arc<Self>, SandboxUnavailable> {
-            Err(SandboxUnavailable::NoIsolation("this plaudit was built without the feature code".to_owned()))
+        pub(crate) fn open(_: SandboxPolicy, _: &[&CodeReward]) -> Result<Arc<Self>, SandboxError> {
+            Err(SandboxError::NoIsolation("this plaudit was built without the feature code".to_owned()))
         }
 
         pub(crate) fn isolation(&self) -> Isolation {
             match self.never {}
         }
 
-        pub(crate) fn language(&self, _: &CodeReward) -> Result<Arc<Language>, SandboxUnavailable> {
+        pub(crate) fn language(&self, _: &CodeReward) -> Result<Arc<Language>, SandboxError> {
             match self.never {}
         }
 

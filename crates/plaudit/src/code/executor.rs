@@ -51,7 +51,7 @@ const OPEN_TESTS: usize = 256 << 20;
 
 /// Why programs cannot be run here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SandboxUnavailable {
+pub enum SandboxError {
     /// No isolation withstands the attacks; what was tried.
     NoIsolation(String),
     /// The host has no tool for a language, or the sandbox cannot use it.
@@ -285,12 +285,9 @@ pub(super) fn installed() -> &'static Languages {
 }
 
 /// A sandbox as an operator allows it: of the best isolation, or without isolation where that is allowed and there is none.
-pub(super) fn open_sandbox(
-    policy: SandboxPolicy,
-    folders: &[PathBuf],
-) -> Result<Sandbox, SandboxUnavailable> {
+pub(super) fn open_sandbox(policy: SandboxPolicy, folders: &[PathBuf]) -> Result<Sandbox, SandboxError> {
     let options = Options { isolation: policy.isolation, read_only: folders.to_vec(), ..Options::default() };
-    let unavailable = |report: SandboxReport| SandboxUnavailable::NoIsolation(report.to_string());
+    let unavailable = |report: SandboxReport| SandboxError::NoIsolation(report.to_string());
     match Sandbox::open(options.clone()) {
         Err(_) if policy.allow_none => {
             Sandbox::open(Options { isolation: Some(Isolation::None), ..options }).map_err(unavailable)
@@ -300,10 +297,7 @@ pub(super) fn open_sandbox(
 }
 
 /// The language of a reward, which the sandbox can use.
-pub(super) fn usable_language(
-    sandbox: &Sandbox,
-    reward: &CodeReward,
-) -> Result<Arc<Language>, SandboxUnavailable> {
+pub(super) fn usable_language(sandbox: &Sandbox, reward: &CodeReward) -> Result<Arc<Language>, SandboxError> {
     let name = reward.language();
     let candidates: Vec<Language> = match &reward.defined {
         Some(defined) => vec![defined.clone()],
@@ -312,7 +306,7 @@ pub(super) fn usable_language(
     let usable = candidates.iter().find(|language| language.is_usable_in(sandbox));
     usable.map(|language| Arc::new(language.clone())).ok_or_else(|| {
         let missing = installed().missing().iter().find(|(language, _)| *language == name);
-        SandboxUnavailable::NoLanguage(match missing {
+        SandboxError::NoLanguage(match missing {
             Some((_, tool)) => format!("{name:?} needs {tool}, which is not installed"),
             None if sandbox.isolation() == Isolation::Landlock => {
                 format!("{name:?} cannot be run with Landlock alone, which has one process and no files")
@@ -356,10 +350,7 @@ pub fn probe() -> HostReport {
 
 impl Executor {
     /// An executor whose boxes can read what the languages of these rewards need.
-    pub(crate) fn open(
-        policy: SandboxPolicy,
-        rewards: &[&CodeReward],
-    ) -> Result<Arc<Self>, SandboxUnavailable> {
+    pub(crate) fn open(policy: SandboxPolicy, rewards: &[&CodeReward]) -> Result<Arc<Self>, SandboxError> {
         let mut folders = installed().folders();
         folders.extend(
             rewards.iter().filter_map(|reward| reward.defined.as_ref()).flat_map(|one| one.folders.clone()),
@@ -376,7 +367,7 @@ impl Executor {
         Ok(executor)
     }
 
-    fn start(policy: SandboxPolicy, folders: &[PathBuf]) -> Result<Self, SandboxUnavailable> {
+    fn start(policy: SandboxPolicy, folders: &[PathBuf]) -> Result<Self, SandboxError> {
         let sandbox = open_sandbox(policy, folders)?;
         let state = Mutex::new(ExecutorState {
             queue: FairQueue::default(),
@@ -390,7 +381,7 @@ impl Executor {
             std::thread::Builder::new().name("plaudit-code".to_owned()).spawn(move || core.work()).is_ok()
         };
         if (0..core.sandbox.slots()).map(start).filter(|started| *started).count() == 0 {
-            return Err(SandboxUnavailable::NoIsolation("the system gives no thread".to_owned()));
+            return Err(SandboxError::NoIsolation("the system gives no thread".to_owned()));
         }
         Ok(Self { core, owner: std::process::id(), flights: SingleFlight::default() })
     }
@@ -401,7 +392,7 @@ impl Executor {
     }
 
     /// The language of a reward, which the sandbox can use.
-    pub(crate) fn language(&self, reward: &CodeReward) -> Result<Arc<Language>, SandboxUnavailable> {
+    pub(crate) fn language(&self, reward: &CodeReward) -> Result<Arc<Language>, SandboxError> {
         usable_language(&self.core.sandbox, reward)
     }
 

@@ -15,7 +15,7 @@ pub mod programs;
 pub mod task;
 
 pub use code_execution::CodeReward;
-pub use executor::{HostReport, SandboxPolicy, SandboxUnavailable, probe};
+pub use executor::{HostReport, SandboxError, SandboxPolicy, probe};
 pub use plaudit_box::{Exit, Isolation, LayerReport, SandboxReport};
 pub(crate) use plaudit_code::Language;
 pub use plaudit_code::Verdict;

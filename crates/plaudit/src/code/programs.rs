@@ -1,7 +1,7 @@
 //! Programs run by themselves, without rollouts and without the executor: one after the other on the caller's threads.
 
 use super::executor::{installed, open_sandbox, usable_language};
-use super::{CodeReward, SandboxPolicy, SandboxUnavailable, task};
+use super::{CodeReward, SandboxError, SandboxPolicy, task};
 use plaudit_box::{Isolation, RunResult, Sandbox};
 use plaudit_code::{Execution, Language, Program, TestResult, TestsError, extract};
 use serde_json::Value;
@@ -28,7 +28,7 @@ impl ProgramSandbox {
     /// # Errors
     ///
     /// Nothing isolates programs here, and the policy does not allow that.
-    pub fn open(policy: SandboxPolicy) -> Result<Self, SandboxUnavailable> {
+    pub fn open(policy: SandboxPolicy) -> Result<Self, SandboxError> {
         open_sandbox(policy, &installed().folders()).map(|sandbox| Self { sandbox })
     }
 
@@ -47,7 +47,7 @@ impl ProgramSandbox {
     /// # Errors
     ///
     /// The host has no tool for the language, or the sandbox cannot use it.
-    pub fn runner(self: &Arc<Self>, reward: &Arc<CodeReward>) -> Result<ProgramRunner, SandboxUnavailable> {
+    pub fn runner(self: &Arc<Self>, reward: &Arc<CodeReward>) -> Result<ProgramRunner, SandboxError> {
         let language = usable_language(&self.sandbox, reward)?;
         Ok(ProgramRunner { host: Arc::clone(self), reward: Arc::clone(reward), language })
     }

@@ -164,7 +164,7 @@ fn bad(error: &dyn std::fmt::Display) -> Reason {
 
 /// What a code reward sees of one rollout.
 #[derive(Debug, Clone, Copy)]
-pub struct CodeSample<'s> {
+pub struct ProgramInput<'s> {
     /// The response.
     pub text: &'s Text<'s>,
     /// The reference.
@@ -216,7 +216,7 @@ fn has_tests(text: &&str) -> bool {
 }
 
 impl<'s> TestsSource<'s> {
-    fn of(sample: &CodeSample<'s>, at: &TestsAt) -> Option<Self> {
+    fn of(sample: &ProgramInput<'s>, at: &TestsAt) -> Option<Self> {
         let prompt = sample.prompt;
         let reference = || sample.reference.map(|text| Self::Text(text, prompt));
         let value = |value| Self::Value(value, prompt);
@@ -352,7 +352,7 @@ pub struct TaskMaker<'s> {
 
 impl<'s> TaskMaker<'s> {
     /// The task of a rollout, or the outcome that it has without one.
-    pub fn task(&mut self, reward: &Arc<CodeReward>, sample: &CodeSample<'s>) -> Result<CodeTask, Outcome> {
+    pub fn task(&mut self, reward: &Arc<CodeReward>, sample: &ProgramInput<'s>) -> Result<CodeTask, Outcome> {
         let source =
             TestsSource::of(sample, &reward.tests).ok_or_else(|| Outcome::skipped(Code::MissingTests))?;
         let known = self.last.as_ref().filter(|(last, _)| last.is_same(&source));

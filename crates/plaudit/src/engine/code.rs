@@ -5,8 +5,8 @@ use super::eligibility::ComponentRef;
 use super::group_state::GroupState;
 use super::rules::GroupScorer;
 use crate::code::executor::{CodeResult, Executor, ProgramLane};
-use crate::code::task::{CodeSample, CodeTask, StoredRun, TaskMaker};
-use crate::code::{CodeReward, Isolation, Language, SandboxPolicy, SandboxUnavailable};
+use crate::code::task::{CodeTask, ProgramInput, StoredRun, TaskMaker};
+use crate::code::{CodeReward, Isolation, Language, SandboxError, SandboxPolicy};
 use crate::error::RunError;
 use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
 use crate::exec::{CancelToken, SharedRuntime};
@@ -17,7 +17,7 @@ use crate::reason::{Code, Reason};
 use crate::record::{Network, Record, RecordSource};
 use crate::report::Row;
 use crate::rollout::Prompt;
-use crate::rule::Sample;
+use crate::rule::RuleInput;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -78,8 +78,8 @@ impl CodeRunner {
             return Ok(None);
         }
         let unavailable = |error| match error {
-            SandboxUnavailable::NoIsolation(tried) => RunError::NoSandbox(tried),
-            SandboxUnavailable::NoLanguage(why) => RunError::NoLanguage(why),
+            SandboxError::NoIsolation(tried) => RunError::NoSandbox(tried),
+            SandboxError::NoLanguage(why) => RunError::NoLanguage(why),
         };
         let mut languages = BTreeMap::new();
         let executor = match network {
@@ -213,7 +213,11 @@ impl Drop for CodeRunner {
 
 impl GroupScorer<'_> {
     /// The programs of a group that are to be run, each with whose it is. An outcome that needs no run goes into its row.
-    pub(super) fn programs(&self, samples: &[Sample<'_>], rows: &mut [Row]) -> Vec<(CodeTarget, CodeTask)> {
+    pub(super) fn programs(
+        &self,
+        samples: &[RuleInput<'_>],
+        rows: &mut [Row],
+    ) -> Vec<(CodeTarget, CodeTask)> {
         let mut tasks = Vec::new();
         for one in ComponentRef::all(self.plan) {
             let Scorer::Code(reward) = &one.component.scorer else { continue };
@@ -225,7 +229,8 @@ impl GroupScorer<'_> {
                 let reference = sample.own_reference().map(|view| view.as_str());
                 let prompt = sample.prompt.and_then(Prompt::task).unwrap_or("");
                 let found = sample.reference.map(|view| view.as_str());
-                let sample = CodeSample { text: sample.text, reference, found, extra: sample.extra, prompt };
+                let sample =
+                    ProgramInput { text: sample.text, reference, found, extra: sample.extra, prompt };
                 let task = catch_unwind(AssertUnwindSafe(|| maker.task(reward, &sample)));
                 match task.unwrap_or_else(|_| Err(Outcome::invalid(Code::Panic))) {
                     Ok(task) => tasks.push((CodeTarget { component: one.at, member }, task)),

@@ -13,7 +13,7 @@ use crate::plan::{Plan, Scorer};
 use crate::question::{AskJudge, Question, Replies};
 use crate::reason::Code;
 use crate::rollout::{AsRollout, Rollout};
-use crate::rule::Sample;
+use crate::rule::RuleInput;
 use crate::rule::custom::{Custom, CustomCall};
 use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
@@ -117,7 +117,7 @@ fn call_custom<R: AsRollout>(
         .collect();
     let texts: Vec<Vec<Texts<'_>>> =
         members.iter().map(|group| group.iter().map(|rollout| Texts::of(rollout)).collect()).collect();
-    let samples: Vec<Vec<Sample<'_>>> = (members.iter().zip(&texts))
+    let samples: Vec<Vec<RuleInput<'_>>> = (members.iter().zip(&texts))
         .map(|(group, texts)| group.iter().zip(texts).map(|(rollout, texts)| texts.sample(rollout)).collect())
         .collect();
     if samples.iter().all(Vec::is_empty) {
@@ -145,7 +145,7 @@ impl<'t> Texts<'t> {
         Self { response: Text::of(rollout), reference }
     }
 
-    fn sample(&'t self, rollout: &'t Rollout<'_>) -> Sample<'t> {
-        Sample::of(rollout, &self.response, self.reference.as_ref())
+    fn sample(&'t self, rollout: &'t Rollout<'_>) -> RuleInput<'t> {
+        RuleInput::of(rollout, &self.response, self.reference.as_ref())
     }
 }

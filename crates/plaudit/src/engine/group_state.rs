@@ -13,7 +13,7 @@ use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Row;
 use crate::rollout::AsRollout;
-use crate::statistics::testing::TestStats;
+use crate::statistics::code_tests::TestStats;
 
 /// What is known of a group so far, and what is to be asked about it next.
 #[derive(Default)]

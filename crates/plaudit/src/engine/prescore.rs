@@ -11,7 +11,7 @@ use crate::judge::runner::JudgeTask;
 use crate::plan::{Component, Plan, Scorer};
 use crate::report::Row;
 use crate::rollout::Rollout;
-use crate::rule::Sample;
+use crate::rule::RuleInput;
 use crate::rule::reference_view::ReferenceView;
 use crate::text::Text;
 use std::sync::{Arc, OnceLock};
@@ -44,7 +44,7 @@ impl Prescored {
     ) -> (Vec<JudgeTask>, Vec<CodeTask>) {
         let text = Text::of(rollout);
         let reference = ReferenceView::of(rollout);
-        let sample = Sample::of(rollout, &text, reference.as_ref());
+        let sample = RuleInput::of(rollout, &text, reference.as_ref());
         let limit = scorer.limit();
         let row = scorer.score_alone(rollout, &sample, &limit);
         let none = || (Vec::new(), Vec::new());

@@ -17,7 +17,7 @@ use crate::reason::{Code, Reason};
 use crate::report::Row;
 use crate::rollout::{AsRollout, Rollout};
 use crate::rule::reference_view::ReferenceView;
-use crate::rule::{EachRule, GroupRule, Rule, SMALLEST_GROUP, Sample};
+use crate::rule::{EachRule, GroupRule, Rule, RuleInput, SMALLEST_GROUP};
 use crate::text::Text;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl GroupScorer<'_> {
         &self,
         rollouts: &[R],
         group: &Group,
-        samples: &[Sample<'_>],
+        samples: &[RuleInput<'_>],
         mut rows: Vec<Row>,
         limit: &WorkLimit<'_>,
     ) -> GroupState {
@@ -128,7 +128,7 @@ impl GroupScorer<'_> {
         &self,
         rollouts: &[R],
         group: &Group,
-        work: impl FnOnce(&[Sample<'_>], &[Option<usize>], &WorkLimit<'_>) -> GroupState,
+        work: impl FnOnce(&[RuleInput<'_>], &[Option<usize>], &WorkLimit<'_>) -> GroupState,
     ) -> GroupState {
         let guarded = || {
             let limit = self.limit();
@@ -142,10 +142,10 @@ impl GroupScorer<'_> {
                 .map(|(at, original)| (at == *original).then(|| text(at)).flatten())
                 .collect();
             let nothing = Text::new("");
-            let samples: Vec<Sample<'_>> = (group.members.iter().zip(&originals).enumerate())
+            let samples: Vec<RuleInput<'_>> = (group.members.iter().zip(&originals).enumerate())
                 .map(|(at, (member, original))| {
                     let text = texts[*original].as_ref().unwrap_or(&nothing);
-                    Sample::of(rollouts[*member].as_rollout(), text, references.of(at))
+                    RuleInput::of(rollouts[*member].as_rollout(), text, references.of(at))
                 })
                 .collect();
             let readable = |original: usize| texts[original].is_some().then_some(original);
@@ -159,7 +159,7 @@ impl GroupScorer<'_> {
     pub(super) fn score_alone(
         &self,
         rollout: &Rollout<'_>,
-        sample: &Sample<'_>,
+        sample: &RuleInput<'_>,
         limit: &WorkLimit<'_>,
     ) -> Row {
         match self.plan.branch(rollout) {
@@ -177,7 +177,7 @@ impl GroupScorer<'_> {
     }
 
     /// Applies the components that look at one rollout alone: gates first, then the others.
-    fn score_each(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+    fn score_each(&self, index: usize, sample: &RuleInput<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
         for gates in [true, false] {
             let of_turn = |one: &ComponentRef<'_>| one.component.gate.is_some() == gates;
             for one in ComponentRef::of_branch(self.plan, index).filter(of_turn) {
@@ -191,7 +191,7 @@ impl GroupScorer<'_> {
 
     /// Scores the state after each turn of the model, by the components that do that: the turn's own words as if they were the
     /// final ones.
-    fn score_turns(&self, index: usize, sample: &Sample<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
+    fn score_turns(&self, index: usize, sample: &RuleInput<'_>, limit: &WorkLimit<'_>, row: &mut Row) {
         let closed = row.closed_by().is_some();
         let details = row.details_mut();
         let Some(conversation) = sample.text.conversation() else {
@@ -206,7 +206,7 @@ impl GroupScorer<'_> {
             let Scorer::Rule(Rule::Each(rule)) = &one.component.scorer else { continue };
             let state = |text: &Text<'_>| {
                 let outcome = one.too_long(text.size());
-                let outcome = outcome.unwrap_or_else(|| ask(rule, &Sample { text, ..*sample }, limit));
+                let outcome = outcome.unwrap_or_else(|| ask(rule, &RuleInput { text, ..*sample }, limit));
                 one.with_floor(outcome).value()
             };
             details.states.push((one.at, turns.iter().map(state).collect()));
@@ -214,7 +214,13 @@ impl GroupScorer<'_> {
     }
 
     /// Applies the components that look at the group as a whole, to the members whose gates are open.
-    fn score_together(&self, index: usize, samples: &[Sample<'_>], rows: &mut [Row], limit: &WorkLimit<'_>) {
+    fn score_together(
+        &self,
+        index: usize,
+        samples: &[RuleInput<'_>],
+        rows: &mut [Row],
+        limit: &WorkLimit<'_>,
+    ) {
         for one in ComponentRef::of_branch(self.plan, index) {
             let Scorer::Rule(Rule::Group(rule)) = &one.component.scorer else { continue };
             let asked = one.asked(rows, |member| samples[member].text.size());
@@ -229,7 +235,7 @@ impl GroupScorer<'_> {
         &self,
         rule: &GroupRule,
         asked: &[usize],
-        samples: &[Sample<'_>],
+        samples: &[RuleInput<'_>],
         limit: &WorkLimit<'_>,
     ) -> Vec<Outcome> {
         let all = |outcome: Outcome| vec![outcome; asked.len()];
@@ -251,7 +257,7 @@ impl GroupScorer<'_> {
         if prompts.any(|prompt| Some(prompt) != first) {
             return all(Outcome::invalid(Code::GroupMixed));
         }
-        let group: Vec<Sample<'_>> = asked.iter().map(|member| samples[*member]).collect();
+        let group: Vec<RuleInput<'_>> = asked.iter().map(|member| samples[*member]).collect();
         match catch_unwind(AssertUnwindSafe(|| rule.score(&group))) {
             Ok(outcomes) if outcomes.len() == asked.len() => outcomes,
             _ => all(Outcome::invalid(Code::Panic)),
@@ -260,7 +266,7 @@ impl GroupScorer<'_> {
 }
 
 /// Applies one rule to one rollout, within the limits. A rule that panics is data.
-fn ask(rule: &EachRule, sample: &Sample<'_>, limit: &WorkLimit<'_>) -> Outcome {
+fn ask(rule: &EachRule, sample: &RuleInput<'_>, limit: &WorkLimit<'_>) -> Outcome {
     match limit.reached() {
         Some(code) => Outcome::invalid(code),
         None => catch_unwind(AssertUnwindSafe(|| rule.score(sample)))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 const PANICS_WHEN_READ: &str = "plaudit-test: panic while reading";
 
 /// The most turns of a conversation.
-const MOST_TURNS: usize = 65_536;
+const MAX_TURNS: usize = 65_536;
 
 /// A response as it was read: text, or a conversation with what its wire form says beside the turns.
 #[derive(Debug, Clone, Default)]
@@ -108,8 +108,8 @@ fn list(value: Value, path: &str) -> Result<Vec<Value>, InputError> {
 
 /// The turns of messages, items, or spans of masked text.
 fn turns(items: Vec<Value>, path: &str, table: bool) -> Result<ParsedResponse, InputError> {
-    if items.len() > MOST_TURNS {
-        return Err(bad(path, &format!("{} turns, at most {MOST_TURNS} are read", items.len())));
+    if items.len() > MAX_TURNS {
+        return Err(bad(path, &format!("{} turns, at most {MAX_TURNS} are read", items.len())));
     }
     if items.is_empty() {
         return Err(bad(path, "a conversation without turns"));

@@ -55,8 +55,8 @@ fn references() -> impl Iterator<Item = &'static str> {
 }
 
 /// How many fields a message names, and how much of each, in characters.
-const MOST_NAMED: usize = 8;
-const LONGEST_SHOWN: usize = 40;
+const MAX_NAMED: usize = 8;
+const MAX_SHOWN: usize = 40;
 
 /// The error of a line without a response: what it has instead. `taken` says which fields were found and are no longer in
 /// the map.
@@ -89,16 +89,16 @@ pub fn likely_reference<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Opt
 
 /// Some names of fields, in quotes.
 pub fn some_names<'n>(names: impl ExactSizeIterator<Item = &'n str>) -> String {
-    let more = match names.len().saturating_sub(MOST_NAMED) {
+    let more = match names.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("{}{more}", names.take(MOST_NAMED).map(quoted).collect::<Vec<_>>().join(", "))
+    format!("{}{more}", names.take(MAX_NAMED).map(quoted).collect::<Vec<_>>().join(", "))
 }
 
 /// A name in quotes, cut where it is long.
 fn quoted(name: &str) -> String {
-    match name.char_indices().nth(LONGEST_SHOWN) {
+    match name.char_indices().nth(MAX_SHOWN) {
         None => format!("{name:?}"),
         Some((end, _)) => format!("{:?}…", &name[..end]),
     }

@@ -23,11 +23,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// The longest line, in bytes. What is longer is refused without being held in memory.
-pub const LONGEST_LINE: usize = 8 * 1024 * 1024;
+pub const MAX_LINE: usize = 8 * 1024 * 1024;
 /// The longest id or group name, in bytes.
-pub const LONGEST_NAME: usize = 512;
+pub const MAX_NAME: usize = 512;
 /// The most responses of one group line.
-pub const MOST_RESPONSES: usize = 65_536;
+pub const MAX_RESPONSES: usize = 65_536;
 
 /// A line, or a row, that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -242,7 +242,7 @@ pub fn read_line(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
 }
 
 fn read_text(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
-    if line.len() > LONGEST_LINE {
+    if line.len() > MAX_LINE {
         return Err(too_long());
     }
     let text = std::str::from_utf8(line).map_err(|error| {
@@ -255,9 +255,9 @@ fn read_text(line: &[u8], fields: &Fields) -> Result<Rollouts, InputError> {
     }
 }
 
-/// The error of a line that is longer than [`LONGEST_LINE`].
+/// The error of a line that is longer than [`MAX_LINE`].
 pub fn too_long() -> InputError {
-    let message = format!("the line is longer than {} MiB", LONGEST_LINE / 1024 / 1024);
+    let message = format!("the line is longer than {} MiB", MAX_LINE / 1024 / 1024);
     InputError::new("input.line_too_long", message)
 }
 
@@ -352,8 +352,8 @@ fn read_responses(value: Value, table: bool) -> Result<Vec<ParsedResponse>, Inpu
     };
     match all.len() {
         0 => Err(InputError::new("input.group_size", "responses is empty: a group has at least one")),
-        many if many > MOST_RESPONSES => {
-            let message = format!("{many} responses, at most {MOST_RESPONSES} are read");
+        many if many > MAX_RESPONSES => {
+            let message = format!("{many} responses, at most {MAX_RESPONSES} are read");
             Err(InputError::new("input.group_size", message))
         }
         _ => {
@@ -418,9 +418,9 @@ fn name<'l>(
         0 if field == "id" => {
             Err(InputError::new(code, "id is empty: give it a name, or leave it out to have one made"))
         }
-        length if length > LONGEST_NAME => Err(InputError::new(
+        length if length > MAX_NAME => Err(InputError::new(
             if field == "id" { "input.id_length" } else { "input.group_length" },
-            format!("{field} has {length} bytes, at most {LONGEST_NAME} are read"),
+            format!("{field} has {length} bytes, at most {MAX_NAME} are read"),
         )),
         _ => Ok(text),
     }

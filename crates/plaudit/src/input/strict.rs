@@ -9,11 +9,11 @@ use std::cell::Cell;
 use std::fmt;
 
 /// How deep values may lie inside one another.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// The most keys of one object.
-const MOST_KEYS: usize = 4096;
+const MAX_KEYS: usize = 4096;
 /// The longest key, in bytes.
-const LONGEST_KEY: usize = 1024;
+const MAX_KEY: usize = 1024;
 
 /// Reads one JSON value that takes the whole text. A large integer is what [`plaudit_code::exact`] makes of it.
 pub fn read(text: &str) -> Result<Value, InputError> {
@@ -119,8 +119,8 @@ impl Strict<'_> {
     }
 
     fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        if self.depth == DEEPEST {
-            return Err(self.fail("input.depth", format!("values lie more than {DEEPEST} deep")));
+        if self.depth == MAX_DEPTH {
+            return Err(self.fail("input.depth", format!("values lie more than {MAX_DEPTH} deep")));
         }
         Ok(Self { depth: self.depth + 1, ..self })
     }
@@ -191,11 +191,11 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let inner = self.deeper()?;
         let mut map = Map::new();
         while let Some(key) = from.next_key::<String>()? {
-            if key.len() > LONGEST_KEY {
+            if key.len() > MAX_KEY {
                 return Err(self.fail("input.key_length", format!("a key has {} bytes", key.len())));
             }
-            if map.len() == MOST_KEYS {
-                return Err(self.fail("input.keys", format!("an object has more than {MOST_KEYS} keys")));
+            if map.len() == MAX_KEYS {
+                return Err(self.fail("input.keys", format!("an object has more than {MAX_KEYS} keys")));
             }
             if map.contains_key(&key) {
                 return Err(self.fail("input.duplicate_key", format!("the key {key:?} stands twice")));

@@ -10,7 +10,7 @@ use super::error::JournalError;
 /// The bytes before the payload.
 pub(super) const HEAD: usize = 40;
 /// The largest payload.
-pub(super) const MOST: usize = 8 << 20;
+pub(super) const MAX_PAYLOAD: usize = 8 << 20;
 /// What every record begins with: no text begins like this, since 0xF5 is never part of UTF-8.
 pub(super) const MAGIC: [u8; 4] = [0xF5, b'p', b'j', 0x0A];
 
@@ -49,8 +49,8 @@ impl Seal {
         let mut bytes = vec![0; HEAD];
         write(&mut bytes);
         let size = bytes.len() - HEAD;
-        if size > MOST {
-            return Err(JournalError::TooLarge { size, most: MOST });
+        if size > MAX_PAYLOAD {
+            return Err(JournalError::TooLarge { size, most: MAX_PAYLOAD });
         }
         let check = self.check(&bytes[HEAD..]);
         Ok(Draft { bytes, check })
@@ -59,7 +59,7 @@ impl Seal {
     /// The record as it is written.
     pub(super) fn finish(&self, draft: Draft, sequence: u64) -> Vec<u8> {
         let Draft { mut bytes, check } = draft;
-        // A draft is at most `MOST` long, so the cast keeps every bit.
+        // A draft is at most `MAX_PAYLOAD` long, so the cast keeps every bit.
         let length = (bytes.len() - HEAD) as u32;
         bytes[..4].copy_from_slice(&MAGIC);
         bytes[4..8].copy_from_slice(&length.to_le_bytes());
@@ -77,7 +77,7 @@ impl Seal {
             return None;
         }
         let length = u32::from_le_bytes(*bytes[4..].first_chunk()?) as usize;
-        if length > MOST || bytes[32..] != self.head_check(&bytes[..32]) {
+        if length > MAX_PAYLOAD || bytes[32..] != self.head_check(&bytes[..32]) {
             return None;
         }
         let sequence = u64::from_le_bytes(*bytes[8..].first_chunk()?);
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn what_is_too_large_is_refused_before_it_is_written() {
-        let refused = Seal::of(&[1; 32]).draft(|out| out.resize(HEAD + MOST + 1, 0));
+        let refused = Seal::of(&[1; 32]).draft(|out| out.resize(HEAD + MAX_PAYLOAD + 1, 0));
         assert_eq!(refused.err().map(|error| error.code()), Some("journal.too_large"));
     }
 }

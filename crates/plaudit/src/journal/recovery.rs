@@ -5,7 +5,7 @@
 //! even where no byte of them is left; a number that comes twice is a record that was copied.
 
 use super::disk::Disk;
-use super::frame::{HEAD, Head, MAGIC, MOST, Seal};
+use super::frame::{HEAD, Head, MAGIC, MAX_PAYLOAD, Seal};
 use memchr::memmem;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -80,7 +80,7 @@ pub(super) fn scan(
     let spoiled = spoiled.range(sequence.next..).count() as u64;
     seen.lost_bytes += tail;
     seen.next = sequence.next;
-    if tail > (HEAD + MOST) as u64 {
+    if tail > (HEAD + MAX_PAYLOAD) as u64 {
         // No torn write is as long as this. It is kept, as lost records with numbers of their own.
         seen.damaged = spoiled.max(1);
         seen.next += seen.damaged;

@@ -235,9 +235,9 @@ fn a_hostile_reply_does_not_slow_the_reader() {
     let disk = Fake::with_space(1 << 30);
     let journal = disk.journal();
     let mut hostile = judgment(0);
-    while hostile.body.len() < frame::MOST - 200 {
+    while hostile.body.len() < frame::MAX_PAYLOAD - 200 {
         hostile.body.extend(frame::MAGIC);
-        hostile.body.extend((frame::MOST as u32 - 1).to_le_bytes());
+        hostile.body.extend((frame::MAX_PAYLOAD as u32 - 1).to_le_bytes());
     }
     journal.record(&key(0), &hostile).unwrap().wait().unwrap();
     journal.record(&key(1), &judgment(10)).unwrap().wait().unwrap();

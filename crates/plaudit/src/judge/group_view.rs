@@ -1,7 +1,7 @@
 //! View of a group as a judge sees it: the query, the reference and the distinct responses, sanitized, in an order that
 //! does not depend on the order of the rollouts.
 
-use super::MOST_SHOWN;
+use super::MAX_SHOWN;
 use super::prompt::delimiters::Delimiters;
 use super::prompt::injection::injection;
 use super::prompt::sanitize::sanitize;
@@ -100,7 +100,7 @@ impl GroupView {
             candidates: Vec::new(),
             states: vec![MemberState::Judged(usize::MAX); members.len()],
             reference_index: None,
-            letters: delimiters.labels(MOST_SHOWN),
+            letters: delimiters.labels(MAX_SHOWN),
             delimiters,
             injections: 0,
             values: match &reward.prompt {
@@ -167,8 +167,7 @@ impl GroupView {
     fn candidate(&self, reward: &JudgedReward, text: &str, member: Option<usize>) -> Candidate {
         let hash = *blake3::hash(text.as_bytes()).as_bytes();
         let seed = self.delimiters.nonce(&hash, 0);
-        let letter =
-            seed.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 9973) % MOST_SHOWN;
+        let letter = seed.bytes().fold(0usize, |sum, byte| (sum * 31 + usize::from(byte)) % 9973) % MAX_SHOWN;
         let shown = sanitize(text, self.delimiters.fence(), reward.params.longest).into();
         Candidate { text: text.to_owned(), shown, letter, member, hash }
     }
@@ -203,11 +202,11 @@ impl GroupView {
     /// The letters of the candidates that a call shows. A response has the same one wherever it is shown first, so that
     /// prompts begin alike and a cache of prefixes serves them all.
     pub fn labels(&self, shown: &[usize]) -> Vec<String> {
-        let mut taken = [false; MOST_SHOWN];
+        let mut taken = [false; MAX_SHOWN];
         let mut labels = Vec::with_capacity(shown.len());
         for at in shown {
             let preferred = self.candidates[*at].letter;
-            let free = (0..MOST_SHOWN).map(|step| (preferred + step) % MOST_SHOWN).find(|at| !taken[*at]);
+            let free = (0..MAX_SHOWN).map(|step| (preferred + step) % MAX_SHOWN).find(|at| !taken[*at]);
             let free = free.unwrap_or(preferred);
             taken[free] = true;
             labels.push(self.letters[free].clone());

@@ -32,7 +32,7 @@ pub mod secret;
 pub mod session;
 pub mod stats;
 
-pub use crate::aggregate::design::MOST_SHOWN;
+pub use crate::aggregate::design::MAX_SHOWN;
 pub use answer::{AnswerFormat, AnswerLocation, AnswerParser, ExpectedAnswer, Reply, Side, Usage, Verdict};
 pub use rewards::judged_reward::JudgedReward;
 

@@ -7,7 +7,7 @@ use super::config::ResolvedJudge;
 use super::group_view::{GroupView, MemberState};
 use super::rewards::judged_reward::{JudgedReward, PromptSource};
 use super::stats::JudgeStats;
-use crate::aggregate::design::Draw;
+use crate::aggregate::design::Schedule;
 use crate::aggregate::{AggregateError, Comparison, Evidence, Ranking, Weighed, estimate};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -23,7 +23,7 @@ pub struct JudgeSession {
     reward: Arc<JudgedReward>,
     /// What the judge sees.
     pub view: GroupView,
-    draw: Option<Draw>,
+    schedule: Option<Schedule>,
     asked: Vec<Vec<usize>>,
     answers: Vec<CallAnswer>,
     observed: Evidence,
@@ -37,9 +37,9 @@ impl JudgeSession {
         let n = view.candidates.len();
         let largest = reward.method.largest();
         let too_large = (reward.compares() && n > largest).then_some((n, largest));
-        let draw = (reward.compares() && n > 1 && too_large.is_none()).then(|| reward.draw(n));
+        let schedule = (reward.compares() && n > 1 && too_large.is_none()).then(|| reward.schedule(n));
         let observed = Evidence { comparisons: vec![], weighed: vec![], rankings: vec![], prior: None };
-        Self { reward, view, draw, asked: Vec::new(), answers: Vec::new(), observed, too_large }
+        Self { reward, view, schedule, asked: Vec::new(), answers: Vec::new(), observed, too_large }
     }
 
     /// How many different responses there are, and how many the method takes, where that is fewer. Nothing is asked then.
@@ -54,7 +54,7 @@ impl JudgeSession {
 
     /// What the candidates look like to a scalar model, one call each, where one is to be asked first.
     pub fn prior(&self) -> Option<Vec<Vec<usize>>> {
-        let asks = self.reward.params.prior.is_some() && self.draw.is_some();
+        let asks = self.reward.params.prior.is_some() && self.schedule.is_some();
         asks.then(|| (0..self.view.candidates.len()).map(|at| vec![at]).collect())
     }
 
@@ -69,8 +69,8 @@ impl JudgeSession {
 
     /// The next calls, each the candidates that it shows, in order; none when enough is known.
     pub fn next(&self) -> Vec<Vec<usize>> {
-        match (&self.draw, self.asked.is_empty()) {
-            (Some(draw), _) => draw.next(&self.asked, &self.observed),
+        match (&self.schedule, self.asked.is_empty()) {
+            (Some(schedule), _) => schedule.next(&self.asked, &self.observed),
             (None, true) if !self.reward.compares() => {
                 (0..self.view.candidates.len()).map(|at| vec![at]).collect()
             }

@@ -44,7 +44,7 @@ impl Recipe {
 const DURATIONS: [&str; 4] = ["timeout", "quiet", "connect_timeout", "patience"];
 
 /// The most components of a recipe, and the most recipes that one routes to.
-const MOST: usize = 256;
+const MAX_COMPONENTS: usize = 256;
 
 pub(super) struct Resolver<'r> {
     recipe: &'r Recipe,
@@ -130,8 +130,12 @@ impl<'r> Resolver<'r> {
         let before = self.errors.len();
         let mut named = false;
         if let Some(components) = self.recipe.node.get("components") {
-            if components.entries().count() > MOST {
-                self.add("recipe.too_many", "components", format!("a recipe has at most {MOST} components"));
+            if components.entries().count() > MAX_COMPONENTS {
+                self.add(
+                    "recipe.too_many",
+                    "components",
+                    format!("a recipe has at most {MAX_COMPONENTS} components"),
+                );
                 return branch;
             }
             for (key, node) in components.entries() {
@@ -335,8 +339,12 @@ impl<'r> Resolver<'r> {
             let fix = "write it like extra.data_source";
             self.errors.push(error.at(self.line("route.by")).fixed_by(fix));
         }
-        if route.cases.len() > MOST {
-            self.add("recipe.too_many", "route.cases", format!("a recipe routes to at most {MOST} others"));
+        if route.cases.len() > MAX_COMPONENTS {
+            self.add(
+                "recipe.too_many",
+                "route.cases",
+                format!("a recipe routes to at most {MAX_COMPONENTS} others"),
+            );
             return (branches, None);
         }
         let mut known: Vec<(String, usize)> = vec![(own_name, 0)];

@@ -21,7 +21,7 @@ pub const REFERENCE_FIELDS: [&str; 8] = [
 ];
 
 /// The most accepted answers of one row.
-pub const MOST_ACCEPTED: usize = 256;
+pub const MAX_ACCEPTED: usize = 256;
 
 /// What a reference is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,7 +144,7 @@ impl<'a> Reference<'a> {
 }
 
 /// The largest number up to which a float holds every whole number.
-const LARGEST_SAFE: f64 = 9_007_199_254_740_991.0;
+const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
 /// The digits of a float without a fraction, which is what tables make of whole numbers where some are missing; nothing for
 /// one that may have been rounded.
@@ -155,7 +155,7 @@ pub fn whole(number: f64) -> Option<String> {
 
 /// Whether a float is a whole number that was not rounded.
 pub fn is_whole(number: f64) -> bool {
-    number.fract() == 0.0 && number.abs() <= LARGEST_SAFE
+    number.fract() == 0.0 && number.abs() <= MAX_SAFE
 }
 
 /// A text, a number or a truth as text.

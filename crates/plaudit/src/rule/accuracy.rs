@@ -1,6 +1,6 @@
 //! `accuracy`: whether the response equals the reference.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::scope::Scope;
 use crate::text::space::strip;
@@ -54,7 +54,7 @@ impl Reward<Rule> for Accuracy {
 }
 
 impl Accuracy {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let right = strip(self.scope.of(sample.text)) == sample.reference()?.stripped();
         Ok(Outcome::scored(f64::from(u8::from(right)), Info::none()))
     }

@@ -1,6 +1,6 @@
 //! `action_loop`: a bounded penalty on tool calls that repeat an earlier one.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Arguments, Conversation, ToolCall};
 use crate::outcome::{Fact, Info, Outcome};
 use rapidhash::RapidHashSet;
@@ -84,7 +84,7 @@ impl Reward<Rule> for ActionLoop {
 }
 
 impl ActionLoop {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let (mut calls, mut repeats) = (0_u64, 0_u64);
         let mut seen: RapidHashSet<String> = RapidHashSet::default();
         let all = sample.text.conversation().into_iter().flat_map(Conversation::calls);

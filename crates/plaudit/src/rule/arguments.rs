@@ -80,7 +80,7 @@ impl ArgumentParams {
 }
 
 /// How many values may be looked at for one response: a few milliseconds.
-const MOST_WORK: u64 = 500_000;
+const MAX_WORK: u64 = 500_000;
 
 /// What stands for each argument of an expected call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +102,7 @@ pub(super) struct ArgumentComparer<'p> {
 
 impl<'p> ArgumentComparer<'p> {
     pub(super) fn new(params: &'p ArgumentParams, expected: ExpectedArguments) -> Self {
-        Self { params, expected, left: MOST_WORK, path: String::new() }
+        Self { params, expected, left: MAX_WORK, path: String::new() }
     }
 
     /// Whether more values were to be compared than are.

@@ -5,7 +5,7 @@ use super::choice_options::ChoiceOptions;
 use super::choice_published;
 use super::math_verify_reward::secret_seed;
 use super::pattern::Searcher;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -105,7 +105,7 @@ pub enum ChoiceSemantics {
 /// How much of the end of a response is searched for a pattern, in bytes: a little, and more where nothing is found there.
 const SEARCHED: [usize; 2] = [1 << 12, 1 << 14];
 /// The most patterns of a row or a component.
-const MOST_PATTERNS: usize = 16;
+const MAX_PATTERNS: usize = 16;
 
 impl Reward<Rule> for Choice {
     const NAME: &'static str = "choice";
@@ -114,7 +114,7 @@ impl Reward<Rule> for Choice {
     const FACTS: &'static [&'static str] = &["answered"];
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let few = ParamError::check(self.patterns.len() <= MOST_PATTERNS, "patterns", "are at most 16");
+        let few = ParamError::check(self.patterns.len() <= MAX_PATTERNS, "patterns", "are at most 16");
         let compiled: Result<Vec<_>, _> = self.patterns.iter().map(|pattern| searcher(pattern)).collect();
         let compiled = compiled.map_err(|message| ParamError::new("patterns", message));
         let patterns = ParamError::gather([few], compiled)?;
@@ -129,7 +129,7 @@ fn searcher(pattern: &str) -> Result<Searcher, String> {
 }
 
 impl Choice {
-    fn score(&self, patterns: &[Searcher], sample: &Sample<'_>, seed: u64) -> Result<Outcome, Outcome> {
+    fn score(&self, patterns: &[Searcher], sample: &RuleInput<'_>, seed: u64) -> Result<Outcome, Outcome> {
         let options = ChoiceOptions::of(sample)?;
         if self.semantics == ChoiceSemantics::Published && options.are_numbered() {
             return Err(bad_row("The options of the question are not named by letters.".to_owned()));
@@ -163,7 +163,7 @@ impl Choice {
     }
 
     /// The letter of the right option.
-    fn right(&self, sample: &Sample<'_>, options: &ChoiceOptions) -> Result<char, Outcome> {
+    fn right(&self, sample: &RuleInput<'_>, options: &ChoiceOptions) -> Result<char, Outcome> {
         let number;
         let expected = match sample.extra.get("expected_answer") {
             None | Some(Value::Null) => None,
@@ -202,7 +202,7 @@ impl Choice {
         })
     }
 
-    fn mode(&self, sample: &Sample<'_>) -> Result<ChoiceMode, Outcome> {
+    fn mode(&self, sample: &RuleInput<'_>) -> Result<ChoiceMode, Outcome> {
         if let Some(mode) = self.mode {
             return Ok(mode);
         }
@@ -214,7 +214,7 @@ impl Choice {
     }
 
     /// The patterns that the row brings.
-    fn own_patterns(&self, sample: &Sample<'_>) -> Result<Vec<Searcher>, Outcome> {
+    fn own_patterns(&self, sample: &RuleInput<'_>) -> Result<Vec<Searcher>, Outcome> {
         let given = match sample.extra.get("template_metadata") {
             None | Some(Value::Null) => None,
             Some(Value::Object(metadata)) => metadata.get("output_regex"),
@@ -225,7 +225,7 @@ impl Choice {
             Some(Value::Array(all)) => all.iter().collect(),
             Some(one) => vec![one],
         };
-        if written.len() > MOST_PATTERNS {
+        if written.len() > MAX_PATTERNS {
             return Err(bad_row("The row has more than 16 patterns.".to_owned()));
         }
         let mut patterns = Vec::new();

@@ -14,7 +14,7 @@ use plaudit_math::{Options, Reference};
 use std::borrow::Cow;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
-const LONGEST: usize = 1 << 12;
+const MAX_LENGTH: usize = 1 << 12;
 /// How much of a line is read, in bytes.
 const LINE: usize = 1 << 10;
 /// How many lines with a label are read, from the last one on.
@@ -220,7 +220,7 @@ impl ChoiceReader<'_> {
         match name {
             Some(letter)
                 if mark.is_some()
-                    && text.len() <= LONGEST
+                    && text.len() <= MAX_LENGTH
                     && self.options.equal(&normal(chars.as_str())).any(|option| option == letter) =>
             {
                 Chosen::Letter(letter)
@@ -231,7 +231,7 @@ impl ChoiceReader<'_> {
 
     /// What one box, line or capture says.
     fn payload(&self, payload: &str) -> Chosen {
-        if payload.len() > LONGEST {
+        if payload.len() > MAX_LENGTH {
             return Chosen::Nothing;
         }
         let written = payload;

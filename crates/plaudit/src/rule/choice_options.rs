@@ -1,6 +1,6 @@
 //! Options of a multiple-choice question: letters with their texts, read from `extra`, and where such a text stands in another.
 
-use super::Sample;
+use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::text::space::{is_space, strip};
@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
 /// The most options: the letters of the alphabet.
-const MOST: usize = 26;
+const MAX_OPTIONS: usize = 26;
 /// The longest text of an option, in bytes.
-const LONGEST: usize = 1 << 12;
+const MAX_LENGTH: usize = 1 << 12;
 
 /// How far around a letter words are looked at, in bytes.
 pub(super) const NEAR: usize = 1 << 8;
@@ -37,7 +37,7 @@ pub(super) struct ChoiceOptions(pub(super) Vec<ChoiceOption>);
 
 impl ChoiceOptions {
     /// The options that a rollout gives: `options` or `choices` of `extra`.
-    pub(super) fn of(sample: &Sample<'_>) -> Result<Self, Outcome> {
+    pub(super) fn of(sample: &RuleInput<'_>) -> Result<Self, Outcome> {
         let given = ["options", "choices"]
             .iter()
             .find_map(|key| sample.extra.get(*key).filter(|given| !given.is_null()));
@@ -125,7 +125,7 @@ impl ChoiceOptions {
     }
 
     fn checked(self) -> Result<Self, &'static str> {
-        if self.0.len() > MOST {
+        if self.0.len() > MAX_OPTIONS {
             return Err(TOO_MANY);
         }
         let twice = |at: usize| self.0[..at].iter().any(|other| other.letter == self.0[at].letter);
@@ -206,7 +206,7 @@ fn named(map: &Map<String, Value>) -> Option<(&Value, &Value)> {
 
 /// The letter of a place.
 fn place(at: usize) -> Option<char> {
-    u8::try_from(at).ok().filter(|at| usize::from(*at) < MOST).map(|at| char::from(b'A' + at))
+    u8::try_from(at).ok().filter(|at| usize::from(*at) < MAX_OPTIONS).map(|at| char::from(b'A' + at))
 }
 
 /// The options of one text as a list, with their labels: "A) 5 B) 6", "a ) 5 , b ) 6"; without labels the lines of it. Null where it has
@@ -272,7 +272,7 @@ fn option(label: &str, text: &Value) -> Result<Option<ChoiceOption>, &'static st
         Value::Number(_) | Value::Bool(_) => text.to_string(),
         Value::Array(_) | Value::Object(_) => return Err("An option of the question is no text."),
     };
-    if text.len() > LONGEST {
+    if text.len() > MAX_LENGTH {
         return Err("An option of the question is longer than 4 KiB.");
     }
     let bare = strip(label).trim_matches(['(', ')', '[', ']', '.', ':', ' ']);

@@ -7,9 +7,9 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
 /// The longest box or line that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
-const LONGEST: usize = 1 << 14;
+const MAX_LENGTH: usize = 1 << 14;
 /// How many bytes of lines are read in all, from the last one on.
-const MOST_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// The letter that the mode finds.
 pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions) -> Option<char> {
@@ -23,7 +23,7 @@ pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions) -> Opt
         }
         ChoiceMode::LenientAnswerColon => answer_line(text, options),
         ChoiceMode::LenientAnswerColonMd => {
-            let mut left = MOST_BYTES;
+            let mut left = MAX_BYTES;
             let payloads = answer_payloads(text);
             let payloads = payloads.iter().rev().take_while(|payload| {
                 left = left.saturating_sub(payload.len());
@@ -53,7 +53,7 @@ fn last_box(text: &str) -> Option<&str> {
     for at in memchr::memchr2_iter(b'{', b'}', inner.as_bytes()) {
         depth = if inner.as_bytes()[at] == b'{' { depth + 1 } else { depth - 1 };
         if depth == 0 {
-            return Some(&inner[..at]).filter(|inner| inner.len() <= LONGEST);
+            return Some(&inner[..at]).filter(|inner| inner.len() <= MAX_LENGTH);
         }
     }
     None
@@ -94,7 +94,7 @@ fn answer_line(text: &str, options: &ChoiceOptions) -> Option<char> {
         let rest = text[colon + 1..].trim_start_matches(is_space);
         Some(rest.split('\n').next().unwrap_or("")).filter(|line| !line.is_empty())
     })?;
-    if line.len() > LONGEST {
+    if line.len() > MAX_LENGTH {
         return None;
     }
     let candidate = strip(unwrapped(line));
@@ -151,7 +151,7 @@ fn answer_payloads(text: &str) -> Vec<&str> {
 /// The letter of one payload: the only character, a letter at the start, or the last capital that stands alone. Different
 /// letters in a list are none.
 fn choice_letter(payload: &str, allowed: &impl Fn(char) -> bool) -> Option<char> {
-    if payload.len() > LONGEST {
+    if payload.len() > MAX_LENGTH {
         return None;
     }
     let mapped = mapped(payload);

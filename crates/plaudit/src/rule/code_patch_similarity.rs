@@ -1,6 +1,6 @@
 //! `code_patch_similarity`: how much of a patch equals the reference, character by character, as `difflib` has it.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -45,11 +45,11 @@ pub struct CodePatchSimilarity {
 }
 
 /// The longest response and the longest reference, in characters: they take up to 15 ms to prepare.
-const LONGEST: usize = 1 << 15;
+const MAX_LENGTH: usize = 1 << 15;
 /// The key of a prepared reference: `difflib` in ASCII, and one more with `autojunk`.
 const KEY: u64 = 0x6469_6666_6c69_6200;
 /// How many steps a comparison may take: up to 25 ms.
-const MOST_WORK: u64 = 10_000_000;
+const MAX_WORK: u64 = 10_000_000;
 
 impl Reward<Rule> for CodePatchSimilarity {
     const NAME: &'static str = "code_patch_similarity";
@@ -61,22 +61,22 @@ impl Reward<Rule> for CodePatchSimilarity {
 }
 
 impl CodePatchSimilarity {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let reference = sample.reference()?;
-        if reference.chars() > LONGEST {
-            let message = format!("The reference has more than {LONGEST} characters.");
+        if reference.chars() > MAX_LENGTH {
+            let message = format!("The reference has more than {MAX_LENGTH} characters.");
             return Err(Outcome::invalid(Reason::new(Code::ReferenceTooLong, message)));
         }
         let given = strip(self.scope.of(sample.text));
         let length = given.chars().count();
-        if length > LONGEST {
-            let message = format!("The response has more than {LONGEST} characters.");
+        if length > MAX_LENGTH {
+            let message = format!("The response has more than {MAX_LENGTH} characters.");
             return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message)));
         }
         let key = KEY + u64::from(self.autojunk);
         let matcher = reference.parsed(key, |text| SequenceMatcher::new(strip(text), self.autojunk));
         let matched =
-            if given == reference.stripped() { Some(length) } else { matcher.matches(given, MOST_WORK) };
+            if given == reference.stripped() { Some(length) } else { matcher.matches(given, MAX_WORK) };
         let matched = matched.ok_or_else(|| Outcome::floored(0.0, Code::ModelTooComplex))?;
         let score = 2.0 * matched as f64 / (length + matcher.len()) as f64;
         let info = Info::of([
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn limits_are_stated_and_kept() {
         let reason = |outcome: Outcome| outcome.reason().map(|reason| reason.code);
-        let long = "ab".repeat(LONGEST);
+        let long = "ab".repeat(MAX_LENGTH);
         let said = |given: &str, reference: Option<&str>| {
             reason(compared::<CodePatchSimilarity>(json!({}), given, reference))
         };
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(said("a", Some(&long)), Some(Code::ReferenceTooLong));
         assert_eq!(said("a", Some(" ")), Some(Code::EmptyReference));
         assert_eq!(said("a", None), Some(Code::MissingReference));
-        assert_eq!(said(&long[..LONGEST], Some(&long[1..LONGEST])), Some(Code::ModelTooComplex));
-        assert_eq!(said(&long[..LONGEST], Some(&long[..LONGEST])), None);
+        assert_eq!(said(&long[..MAX_LENGTH], Some(&long[1..MAX_LENGTH])), Some(Code::ModelTooComplex));
+        assert_eq!(said(&long[..MAX_LENGTH], Some(&long[..MAX_LENGTH])), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::code_blocks::python_blocks;
 use super::code_syntax_check::GrammarVersion;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use crate::text::space::{is_blank, is_space, space_len};
@@ -75,7 +75,7 @@ impl Reward<Rule> for CodeStyle {
 }
 
 impl CodeStyle {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let blocks = python_blocks(self.scope.of(sample.text), self.bare);
         let mut parser = PythonParser::new(GrammarVersion::Python314.minor());
         let (mut sum, mut mixed, mut good_names, mut total_names) = (0.0, 0, 0, 0);

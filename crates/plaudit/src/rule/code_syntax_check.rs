@@ -1,7 +1,7 @@
 //! `code_syntax_check`: the share of the response's Python blocks that Python can parse.
 
 use super::code_blocks::python_blocks;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -94,7 +94,7 @@ impl Reward<Rule> for CodeSyntaxCheck {
 }
 
 impl CodeSyntaxCheck {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let blocks = python_blocks(self.scope.of(sample.text), self.bare);
         let mut parser = PythonParser::new(self.python.minor());
         let (mut valid, mut first_error) = (0_u32, None);

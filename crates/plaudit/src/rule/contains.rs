@@ -1,6 +1,6 @@
 //! `contains`: whether given texts stand in the response.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample, reference_list};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput, reference_list};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use schemars::JsonSchema;
@@ -73,7 +73,7 @@ impl Default for Contains {
 }
 
 /// The most texts, each of which is looked for by itself.
-const MOST: usize = 32;
+const MAX_TEXTS: usize = 32;
 
 impl Reward<Rule> for Contains {
     const NAME: &'static str = "contains";
@@ -81,18 +81,19 @@ impl Reward<Rule> for Contains {
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         let texts = &self.texts;
-        let sensible = texts.len() <= MOST && !texts.iter().any(|text| crate::text::space::is_blank(text));
+        let sensible =
+            texts.len() <= MAX_TEXTS && !texts.iter().any(|text| crate::text::space::is_blank(text));
         ParamError::check(sensible, "texts", "are at most 32, none of them empty")?;
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }
 }
 
 impl Contains {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let given;
         let texts = match self.texts.is_empty() {
             true => {
-                given = reference_list::texts(sample, &self.texts_field, MOST)?;
+                given = reference_list::texts(sample, &self.texts_field, MAX_TEXTS)?;
                 &given
             }
             false => &self.texts,

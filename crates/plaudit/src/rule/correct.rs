@@ -1,6 +1,6 @@
 //! Correctness lookup that the rewards for right and wrong answers share: a field of `extra`, or the final answer.
 
-use super::Sample;
+use super::RuleInput;
 use super::reference_view::ReferenceView;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
@@ -41,7 +41,7 @@ impl Default for CorrectParams {
 
 impl CorrectParams {
     /// Whether the answer is right, or why that cannot be known.
-    pub(super) fn ask(&self, sample: &Sample<'_>) -> Result<bool, Outcome> {
+    pub(super) fn ask(&self, sample: &RuleInput<'_>) -> Result<bool, Outcome> {
         let field = sample.extra.get(&self.correct_field).filter(|value| !value.is_null());
         match (self.correct, field) {
             (Correct::Auto | Correct::Extra, Some(value)) => match value {
@@ -52,11 +52,11 @@ impl CorrectParams {
             (Correct::Extra, None) => Err(self.missing("is absent")),
             (Correct::Auto | Correct::Answer, _) => {
                 let answer = strip(sample.text.answer());
-                let is_right = |sample: &Sample<'_>| Ok(same(answer, sample.reference()?.stripped()));
+                let is_right = |sample: &RuleInput<'_>| Ok(same(answer, sample.reference()?.stripped()));
                 let Some(accepted) = sample.reference.and_then(ReferenceView::accepted) else {
                     return is_right(sample);
                 };
-                let each = |reference| is_right(&Sample { reference: Some(reference), ..*sample });
+                let each = |reference| is_right(&RuleInput { reference: Some(reference), ..*sample });
                 let right: Vec<bool> = accepted.iter().map(each).collect::<Result<_, Outcome>>()?;
                 match right.is_empty() {
                     true => Err(Outcome::skipped(Code::EmptyReference)),

@@ -1,6 +1,6 @@
 //! Custom rewards: a function of the caller's, registered under a name, which scores many groups in one call.
 
-use super::{ParamError, Properties, Range, Sample};
+use super::{ParamError, Properties, Range, RuleInput};
 use crate::outcome::Outcome;
 use crate::question::AskJudge;
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub trait Custom: Send + Sync {
     /// Scores the members of some groups: one list per group, one outcome per member, in their order. An error is an
     /// outcome of the rollouts that it concerns; so is a call that takes longer than its timeout. A floored outcome gets
     /// the floor of its component.
-    fn score(&self, groups: &[Vec<Sample<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>>;
+    fn score(&self, groups: &[Vec<RuleInput<'_>>], call: &CustomCall) -> Vec<Vec<Outcome>>;
 }
 
 /// What a custom reward is called with beside its rollouts.

@@ -4,7 +4,7 @@ use super::length;
 use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
-use crate::tokenizer::{CounterParams, LONGEST_TEXT, Tokenizer};
+use crate::tokenizer::{CounterParams, MAX_TEXT, Tokenizer};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -131,7 +131,7 @@ impl Reward<Rule> for DapoOverlong {
         let (min, floor) = match self.is_unbounded() {
             // A text that is too long to be counted gets no more than the longest one that is: a token has at least a
             // byte.
-            true => (f64::NEG_INFINITY, self.punishment(LONGEST_TEXT as u64)),
+            true => (f64::NEG_INFINITY, self.punishment(MAX_TEXT as u64)),
             false => (-self.factor, -self.factor),
         };
         let rule = Rule::each(Range::new(min, 0.0), move |sample| {
@@ -183,7 +183,7 @@ mod tests {
     fn too_long_to_count_has_a_finite_floor() {
         let parameters = json!({"variant": "verl", "tokenizer_type": "tiktoken"});
         let outcome = scored::<DapoOverlong>(parameters, &"word ".repeat(200_000));
-        assert_eq!(outcome.value(), Some(-((LONGEST_TEXT - 12288) as f64) / 4096.0));
+        assert_eq!(outcome.value(), Some(-((MAX_TEXT - 12288) as f64) / 4096.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `exact_set`: whether the response lists the answers of the reference, in any order.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample, reference_list};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput, reference_list};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use crate::text::space::strip;
@@ -58,7 +58,7 @@ impl Default for ExactSet {
 }
 
 /// The most wanted answers.
-const MOST: usize = 1000;
+const MAX_ANSWERS: usize = 1000;
 
 impl Reward<Rule> for ExactSet {
     const NAME: &'static str = "exact_set";
@@ -75,8 +75,8 @@ impl Reward<Rule> for ExactSet {
 }
 
 impl ExactSet {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
-        let wanted = reference_list::texts(sample, &self.answers_field, MOST)?;
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
+        let wanted = reference_list::texts(sample, &self.answers_field, MAX_ANSWERS)?;
         // Those of a list too: a response could never name one with a separator in it.
         let wanted: RapidHashSet<Cow<'_, str>> = wanted.iter().flat_map(|text| self.pieces(text)).collect();
         if wanted.is_empty() {

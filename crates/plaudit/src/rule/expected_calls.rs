@@ -1,7 +1,7 @@
 //! Reader of expected tool calls: lists of calls in OpenAI's forms, reference messages, NeMo-Gym's expected action, calls with
 //! the allowed values of each argument, and calls as text: in tags, in Python.
 
-use super::Sample;
+use super::RuleInput;
 use super::arguments::ExpectedArguments;
 use crate::conversation::{Arguments, Role, ToolCall, Turn};
 use crate::input::read_response;
@@ -27,7 +27,7 @@ const NAMES: [&str; 4] = ["tool_name", "function_name", "api_name", "tool"];
 const ARGUMENTS: [&str; 4] = ["parameters", "args", "input", "kwargs"];
 
 /// The most expected calls.
-pub(super) const MOST_EXPECTED: usize = 128;
+pub(super) const MAX_EXPECTED: usize = 128;
 
 /// What the model should call.
 #[derive(Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub(super) enum ExpectedCalls {
 
 impl ExpectedCalls {
     /// What a rollout expects: what a field of `extra` says, else the reference, else one of [`FIELDS`].
-    pub(super) fn of(sample: &Sample<'_>, field: &str) -> Result<Self, Outcome> {
+    pub(super) fn of(sample: &RuleInput<'_>, field: &str) -> Result<Self, Outcome> {
         let given = |field| sample.extra.get(field).filter(|value| !value.is_null());
         let usual = FIELDS.into_iter().filter_map(|field| Some((Cow::Borrowed(given(field)?), field)));
         let found = || {
@@ -71,8 +71,8 @@ impl ExpectedCalls {
         if expected.calls().any(|call| matches!(call.arguments, Arguments::Broken(_))) {
             return Err(unparsable(place, "the arguments of a call are no object of JSON"));
         }
-        if expected.calls().count() > MOST_EXPECTED {
-            let message = format!("More than {MOST_EXPECTED} calls are expected.");
+        if expected.calls().count() > MAX_EXPECTED {
+            let message = format!("More than {MAX_EXPECTED} calls are expected.");
             return Err(Outcome::invalid(Reason::new(Code::ReferenceTooLong, message)));
         }
         Ok(expected)

@@ -1,6 +1,6 @@
 //! `f1_score`: the F1 score of the token sets of response and reference.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams};
@@ -53,7 +53,7 @@ impl Reward<Rule> for F1Score {
     }
 }
 
-fn score(tokenizer: &Tokenizer, scope: Scope, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+fn score(tokenizer: &Tokenizer, scope: Scope, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
     let (tokens, reference) = sample.token_pair(tokenizer, scope)?;
     let wanted = reference.distinct();
     let (given, shared) = wanted.overlap(&tokens.ids);

@@ -1,7 +1,7 @@
 //! `instructions`: whether a response follows the verifiable instructions of IFEval, IFBench and IF-RLVR.
 
 use super::row_cache::RowCache;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{ConstraintVerdict, Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -84,7 +84,7 @@ pub enum InstructionCredit {
 
 /// How many bytes the checks of one response may look at: its length, once for each instruction and variant. The slowest check
 /// takes some 40 milliseconds for as many.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_BYTES: usize = 1 << 20;
 
 /// The part of a response that the checks look at: what comes after the thought. Nothing where the thought never ends.
 ///
@@ -113,7 +113,7 @@ impl Reward<Rule> for Instructions {
 }
 
 impl Instructions {
-    fn score(&self, rows: &Rows, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, rows: &Rows, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let (written, is_literal) = written(sample)?;
         let row = rows.get(written, |written| self.read(written)).map_err(Outcome::invalid)?;
         let text = self.scope.of(sample.text);
@@ -128,7 +128,7 @@ impl Instructions {
                 if text.contains('*') { 2 * lines } else { lines }
             }
         };
-        if text.len().saturating_mul(row.checks.len() * variants) > MOST_BYTES {
+        if text.len().saturating_mul(row.checks.len() * variants) > MAX_BYTES {
             let message = "The response is too long to be checked for so many instructions.";
             return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)));
         }
@@ -181,7 +181,7 @@ impl Instructions {
 }
 
 /// The fields of a row that say what the response must follow, as JSON, and whether they have the form of IF-RLVR.
-fn written<'s>(sample: &Sample<'s>) -> Result<(Cow<'s, str>, bool), Outcome> {
+fn written<'s>(sample: &RuleInput<'s>) -> Result<(Cow<'s, str>, bool), Outcome> {
     let extra = sample.extra;
     let given = |name: &str| extra.get(name).filter(|value| !value.is_null());
     let metadata =

@@ -1,7 +1,7 @@
 //! `kimi.length`: Kimi's length reward, which compares the lengths within a group.
 
 use super::correct::CorrectParams;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,11 +47,11 @@ impl Reward<Rule> for KimiLength {
 }
 
 impl KimiLength {
-    fn score(&self, samples: &[Sample<'_>]) -> Vec<Outcome> {
+    fn score(&self, samples: &[RuleInput<'_>]) -> Vec<Outcome> {
         let lengths = samples.iter().map(|sample| sample.text.chars());
         let shortest = lengths.clone().min().unwrap_or(0);
         let spread = lengths.max().unwrap_or(0) - shortest;
-        let each = |sample: &Sample<'_>| {
+        let each = |sample: &RuleInput<'_>| {
             let correct = self.correct.ask(sample)?;
             let length = sample.text.chars();
             let score = match spread {

@@ -1,6 +1,6 @@
 //! `language`: the share of a response's words that are in a given language.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -72,7 +72,7 @@ impl Reward<Rule> for ResponseLanguage {
 }
 
 impl ResponseLanguage {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let language = match (&self.language, sample.extra.get(&self.language_field)) {
             (Some(language), _) => language,
             (None, None | Some(Value::Null)) => return Err(Outcome::skipped(Code::MissingExtra)),

@@ -1,6 +1,6 @@
 //! Length counting and DAPO's soft penalty, shared by the length rewards.
 
-use super::Sample;
+use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::Code;
 use crate::text::scope::Scope;
@@ -41,7 +41,7 @@ pub(super) fn words(text: &str) -> u64 {
 
 /// The length of a response in tokens: what the trainer counted, or else what `counter` counts.
 pub(super) fn tokens(
-    sample: &Sample<'_>,
+    sample: &RuleInput<'_>,
     scope: Scope,
     counter: Option<&Tokenizer>,
     floor: f64,

@@ -1,6 +1,6 @@
 //! `length_penalty`: a penalty for every character outside the length bounds.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use schemars::JsonSchema;
@@ -63,7 +63,7 @@ impl Reward<Rule> for LengthPenalty {
 }
 
 impl LengthPenalty {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let length = self.scope.view(sample.text).chars() as u64;
         let outside = if length < self.min_length {
             self.min_length - length

@@ -2,7 +2,7 @@
 
 use super::math_references;
 use super::reference_check::{ReferenceCheck, Remark, Severity};
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -223,7 +223,7 @@ impl Verifier {
         }
     }
 
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let reference = sample.any_reference()?.as_text()?;
         match &*reference.parsed(self.key, |text| self.read(text)) {
             ReadReference::Unusable(error) => Err(self.without_reference(*error)),

@@ -142,7 +142,7 @@ pub fn find(name: &str) -> Option<&'static Registration<Rule>> {
 
 /// What a rule sees of one rollout.
 #[derive(Debug, Clone, Copy)]
-pub struct Sample<'s> {
+pub struct RuleInput<'s> {
     /// The response, with its views.
     pub text: &'s Text<'s>,
     /// The reference, with its views, shared by the whole group.
@@ -159,7 +159,7 @@ pub struct Sample<'s> {
     pub extra: &'s Map<String, Value>,
 }
 
-impl<'s> Sample<'s> {
+impl<'s> RuleInput<'s> {
     /// What a rule sees of a rollout, whose texts are made already.
     pub fn of(
         rollout: &'s Rollout<'s>,
@@ -235,8 +235,8 @@ pub enum Rule {
     Group(GroupRule),
 }
 
-type EachFn = dyn Fn(&Sample<'_>) -> Outcome + Send + Sync;
-type GroupFn = dyn Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync;
+type EachFn = dyn Fn(&RuleInput<'_>) -> Outcome + Send + Sync;
+type GroupFn = dyn Fn(&[RuleInput<'_>]) -> Vec<Outcome> + Send + Sync;
 
 /// A rule that scores one rollout at a time.
 pub type EachRule = RuleFn<EachFn>;
@@ -259,10 +259,10 @@ impl EachRule {
     /// The outcome of one rollout. At most 50 ms for a response of 1 MB, whatever that holds.
     ///
     /// Where a reference is a list of accepted answers and the rule compares with one text, the best outcome over them.
-    pub fn score(&self, sample: &Sample<'_>) -> Outcome {
+    pub fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         match sample.reference.and_then(ReferenceView::accepted) {
             Some(accepted) if self.properties.compares_text => {
-                let each = |reference| (self.score)(&Sample { reference: Some(reference), ..*sample });
+                let each = |reference| (self.score)(&RuleInput { reference: Some(reference), ..*sample });
                 best(accepted.iter().map(each))
             }
             _ => (self.score)(sample),
@@ -272,7 +272,7 @@ impl EachRule {
 
 impl GroupRule {
     /// One outcome per rollout, in their order. The engine never calls it for fewer than [`SMALLEST_GROUP`].
-    pub fn score(&self, samples: &[Sample<'_>]) -> Vec<Outcome> {
+    pub fn score(&self, samples: &[RuleInput<'_>]) -> Vec<Outcome> {
         (self.score)(samples)
     }
 }
@@ -282,16 +282,16 @@ impl Rule {
     /// the lower end of `range`.
     pub fn each<O: Into<Outcome>>(
         range: Range,
-        score: impl Fn(&Sample<'_>) -> O + Send + Sync + 'static,
+        score: impl Fn(&RuleInput<'_>) -> O + Send + Sync + 'static,
     ) -> Self {
-        let score = Box::new(move |sample: &Sample<'_>| score(sample).into());
+        let score = Box::new(move |sample: &RuleInput<'_>| score(sample).into());
         Self::Each(EachRule { properties: Properties::new(range), references: None, score })
     }
 
     /// A rule that compares the rollouts of a group. Its floor is the lower end of `range`.
     pub fn group(
         range: Range,
-        score: impl Fn(&[Sample<'_>]) -> Vec<Outcome> + Send + Sync + 'static,
+        score: impl Fn(&[RuleInput<'_>]) -> Vec<Outcome> + Send + Sync + 'static,
     ) -> Self {
         let score = Box::new(score);
         Self::Group(GroupRule { properties: Properties::new(range), references: None, score })

@@ -1,6 +1,6 @@
 //! `ngram_repetition_penalty`: a penalty by the share of repeated n-grams.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
@@ -102,7 +102,7 @@ impl Reward<Rule> for NgramRepetitionPenalty {
 /// What is said of a penalty above 0.
 pub(super) const POSITIVE_PENALTY: &str = "a penalty is not positive; write it with a minus";
 /// The longest piece of a text that is shown as evidence, in bytes.
-const LONGEST_SHOWN: usize = 200;
+const MAX_SHOWN: usize = 200;
 
 impl NgramRepetitionPenalty {
     fn penalty(&self, rate: f64) -> f64 {
@@ -115,7 +115,7 @@ impl NgramRepetitionPenalty {
         }
     }
 
-    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, tokenizer: &Tokenizer, floor: f64, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let text = self.analyze_scope.view(sample.text);
         let case = if matches!(tokenizer, Tokenizer::Jieba { .. }) { Case::Kept } else { Case::Lower };
         let tokens = text.tokens(tokenizer, case).map_err(|uncut| uncut.of_response(floor))?;
@@ -128,7 +128,7 @@ impl NgramRepetitionPenalty {
         if penalty != 0.0
             && let Some((first, count)) = ngrams::most_repeated(&tokens.ids, self.n)
         {
-            let shown = tokens.shown(text.in_case(case), first, self.n, LONGEST_SHOWN);
+            let shown = tokens.shown(text.in_case(case), first, self.n, MAX_SHOWN);
             info.push("most_common_ngram", Fact::Text(shown.to_owned()));
             info.push("most_common_count", Fact::Count(count as u64));
         }

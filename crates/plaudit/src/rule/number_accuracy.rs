@@ -1,6 +1,6 @@
 //! `number_accuracy`: the share of the reference's numbers that the response gives, in order.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
@@ -61,7 +61,7 @@ impl Reward<Rule> for NumberAccuracy {
 }
 
 impl NumberAccuracy {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let reference = sample.any_reference()?.as_text()?;
         let mut given = Numbers::of(self.scope.of(sample.text));
         let (mut correct, mut total) = (0_u64, 0_u64);

@@ -2,7 +2,7 @@
 
 use super::correct::CorrectParams;
 use super::length;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use schemars::JsonSchema;
@@ -100,7 +100,7 @@ impl Reward<Rule> for OpenR1CosineLength {
 }
 
 impl OpenR1CosineLength {
-    fn score(&self, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, floor: f64, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let length = match self.unit {
             CosineUnit::Character => sample.text.chars() as u64,
             CosineUnit::Token => length::tokens(sample, Scope::Final, None, floor)?,

@@ -1,6 +1,6 @@
 //! `open_r1.format`: open-r1's check of the think and answer layout, line breaks included.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::is_blank;
 use schemars::JsonSchema;
@@ -58,14 +58,14 @@ const BEGIN: &str = "<think>\n";
 const TURN: &str = "\n<answer>\n";
 
 impl OpenR1Format {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let text = sample.text.written().as_str();
         // The cheap test comes first: most responses without the layout fail it.
         let good = text.starts_with(BEGIN) && self.fits(sample);
         Outcome::scored(f64::from(u8::from(good)), Info::none())
     }
 
-    fn fits(&self, sample: &Sample<'_>) -> bool {
+    fn fits(&self, sample: &RuleInput<'_>) -> bool {
         let text = sample.text.written().as_str();
         let tags = sample.text.written().tags();
         let begins_line = |at: usize| text.as_bytes()[at - 1] == b'\n';

@@ -1,6 +1,6 @@
 //! `open_r1.reasoning_steps`: open-r1's count of step markers.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::digit::{digit, digits_end};
 use crate::text::scope::Scope;
@@ -62,7 +62,7 @@ impl Reward<Rule> for OpenR1ReasoningSteps {
 const WORDS: [&str; 4] = ["First", "Second", "Next", "Finally"];
 
 impl OpenR1ReasoningSteps {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let text = self.scope.of(sample.text);
         let bytes = text.as_bytes();
         let mut marks = u64::from(is_numbered(text, 0));

@@ -1,7 +1,7 @@
 //! `open_r1.repetition`: open-r1's n-gram repetition penalty.
 
 use super::ngram_repetition_penalty::{POSITIVE_PENALTY, repetition_info};
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::Case;
 use crate::text::ngrams::{self, LONGEST_NGRAM};
@@ -86,7 +86,7 @@ impl Reward<Rule> for OpenR1Repetition {
 }
 
 impl OpenR1Repetition {
-    fn score(&self, tokenizer: &Tokenizer, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, tokenizer: &Tokenizer, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let text = self.scope.view(sample.text);
         let words = match self.language {
             Language::En => text.tokens(tokenizer, Case::Lower),

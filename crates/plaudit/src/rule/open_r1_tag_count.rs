@@ -1,6 +1,6 @@
 //! `open_r1.tag_count`: open-r1's count of the four tags that stand exactly once, with their line breaks.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ struct TagCount {
 }
 
 impl OpenR1TagCount {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let text = sample.text.written().as_str();
         let bytes = text.as_bytes();
         let mut seen = [TagCount { laid_out: 0, all: 0, start: 0, end: 0 }; 4];

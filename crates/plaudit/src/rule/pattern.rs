@@ -10,14 +10,14 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// The largest compiled pattern, in bytes.
-const LARGEST: usize = 1 << 20;
+const MAX_SIZE: usize = 1 << 20;
 /// The most work of a search off the fast way: states of the pattern times bytes of the text. It takes 10 to 20 ms for
 /// usual patterns, in which few of the states are alive at a time.
-const MOST_WORK: usize = 10_000_000;
+const MAX_WORK: usize = 10_000_000;
 /// How often the fast way may start over before it is left, and how many bytes each of its states must then serve.
 const RESTARTS: (usize, usize) = (3, 16);
 /// The deepest nesting of groups and classes. The parser of the pattern is recursive.
-const DEEPEST: u32 = 64;
+const MAX_DEPTH: u32 = 64;
 
 /// A compiled pattern, both ways, which is searched in bounded time.
 pub(super) struct Searcher {
@@ -27,12 +27,12 @@ pub(super) struct Searcher {
 
 /// How many bytes the searches for all matches of a row's patterns may look at, at most: some fifteen milliseconds.
 #[cfg(feature = "math")]
-const MOST_BYTES: usize = 1 << 23;
+const MAX_BYTES: usize = 1 << 23;
 
 impl Searcher {
     /// The compiled pattern, or a message that begins with the cause in one word.
     pub(super) fn new(pattern: &str) -> Result<Self, String> {
-        let built = regex::RegexBuilder::new(pattern).size_limit(LARGEST).nest_limit(DEEPEST).build();
+        let built = regex::RegexBuilder::new(pattern).size_limit(MAX_SIZE).nest_limit(MAX_DEPTH).build();
         let regex = built.map_err(|error| pattern_error(&error))?;
         Ok(Self { regex, fast: Fast::new(pattern)? })
     }
@@ -78,7 +78,7 @@ impl Searcher {
     pub(super) fn last<'t>(&self, text: &'t str, work: &mut usize) -> Result<Option<&'t str>, Code> {
         let (mut last, mut from) = (None, 0);
         while let Some(found) = self.search_at(text, from, work)? {
-            if *work > MOST_BYTES {
+            if *work > MAX_BYTES {
                 return Err(Code::ModelTooComplex);
             }
             let next = |at: usize| text[at..].chars().next().map_or(at + 1, |char| at + char.len_utf8());
@@ -138,7 +138,7 @@ impl Fast {
 
     /// Whether the slow way is short enough for so many bytes.
     fn is_short(&self, bytes: usize) -> bool {
-        self.slow_work(bytes) <= MOST_WORK
+        self.slow_work(bytes) <= MAX_WORK
     }
 
     /// How often the slow way looks at so many bytes.

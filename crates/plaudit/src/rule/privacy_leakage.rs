@@ -1,6 +1,6 @@
 //! `privacy_leakage`: a penalty for personal data (email, phone, ID card, credit card, IP address).
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::pii::PiiCounts;
 use crate::text::scope::Scope;
@@ -67,7 +67,7 @@ impl Reward<Rule> for PrivacyLeakage {
 }
 
 impl PrivacyLeakage {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let PiiCounts { email, phone, id_card, credit_card, ip_address } =
             PiiCounts::count(self.scope.of(sample.text));
         let total = email + phone + id_card + credit_card + ip_address;

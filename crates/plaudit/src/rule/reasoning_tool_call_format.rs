@@ -1,6 +1,6 @@
 //! `reasoning_tool_call_format`: think tags followed by an answer or by readable JSON tool calls.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::json::{self, Shape};
@@ -53,7 +53,7 @@ impl Reward<Rule> for ReasoningToolCallFormat {
 }
 
 impl ReasoningToolCallFormat {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let text = sample.text.written().as_str();
         let tags = sample.text.written().tags();
         let think = tags.census(text, "think");

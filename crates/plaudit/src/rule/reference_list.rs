@@ -1,6 +1,6 @@
 //! Lists of texts in a row: a field of `extra`, or the reference as a JSON list or as one text.
 
-use super::Sample;
+use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::rollout::ReferenceForm;
@@ -9,7 +9,7 @@ use plaudit_code::exact;
 use serde_json::Value;
 
 /// The texts of a row: of the field where it is there, else of the reference. A text that is no JSON list is one.
-pub(super) fn texts(sample: &Sample<'_>, field: &str, most: usize) -> Result<Vec<String>, Outcome> {
+pub(super) fn texts(sample: &RuleInput<'_>, field: &str, most: usize) -> Result<Vec<String>, Outcome> {
     let given = sample.extra.get(field).filter(|value| !value.is_null());
     let texts = match given {
         Some(Value::String(text)) => written(text),

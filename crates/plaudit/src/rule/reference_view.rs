@@ -2,7 +2,7 @@
 
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::rollout::{MOST_ACCEPTED, Reference, ReferenceForm, Rollout};
+use crate::rollout::{MAX_ACCEPTED, Reference, ReferenceForm, Rollout};
 use crate::text::Text;
 use plaudit_code::exact;
 use serde_json::Value;
@@ -32,8 +32,8 @@ impl<'a> ReferenceView<'a> {
         let mut accepted = reference.accepted();
         let unreadable = match form {
             ReferenceForm::Text => None,
-            ReferenceForm::Accepted if accepted.len() > MOST_ACCEPTED => {
-                let message = format!("The reference has more than {MOST_ACCEPTED} accepted answers.");
+            ReferenceForm::Accepted if accepted.len() > MAX_ACCEPTED => {
+                let message = format!("The reference has more than {MAX_ACCEPTED} accepted answers.");
                 Some(Reason::new(Code::ReferenceTooLong, message))
             }
             ReferenceForm::Accepted => None,

@@ -1,7 +1,7 @@
 //! `regex`: whether a pattern matches, in bounded time.
 
 use super::pattern::Searcher;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::scope::Scope;
 use crate::text::space::strip;
@@ -105,7 +105,7 @@ fn compile(pattern: &str, compare: bool) -> Result<Searcher, String> {
 }
 
 impl Regex {
-    fn score(&self, searcher: &Searcher, floor: f64, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, searcher: &Searcher, floor: f64, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let text = self.scope.of(sample.text);
         // Only the first match is ever looked for: a walk over all of them can take quadratic time.
         let hit = if self.compare {

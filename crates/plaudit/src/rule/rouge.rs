@@ -1,6 +1,6 @@
 //! `rouge`: ROUGE-L, the F1 score of the longest common subsequence of words.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
@@ -37,12 +37,12 @@ pub struct Rouge {
     pub scope: Scope,
 }
 
-/// The longest response, in words. With [`LONGEST_REFERENCE`] this bounds the work to 2^25 steps of one word of the
+/// The longest response, in words. With [`MAX_REFERENCE`] this bounds the work to 2^25 steps of one word of the
 /// response and 64 of the reference, less than 50 ms.
-const LONGEST_RESPONSE: usize = 1 << 16;
+const MAX_RESPONSE: usize = 1 << 16;
 
 /// The longest reference, in words.
-const LONGEST_REFERENCE: usize = 1 << 15;
+const MAX_REFERENCE: usize = 1 << 15;
 
 impl Reward<Rule> for Rouge {
     const NAME: &'static str = "rouge";
@@ -53,14 +53,14 @@ impl Reward<Rule> for Rouge {
     }
 }
 
-fn score(scope: Scope, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+fn score(scope: Scope, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
     let (given, wanted) = sample.token_pair(&Tokenizer::Simple, scope)?;
-    if given.len() > LONGEST_RESPONSE {
-        let message = format!("The response has more than {LONGEST_RESPONSE} words.");
+    if given.len() > MAX_RESPONSE {
+        let message = format!("The response has more than {MAX_RESPONSE} words.");
         return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooLong, message)));
     }
-    if wanted.len() > LONGEST_REFERENCE {
-        let message = format!("The reference has more than {LONGEST_REFERENCE} words.");
+    if wanted.len() > MAX_REFERENCE {
+        let message = format!("The reference has more than {MAX_REFERENCE} words.");
         return Err(Outcome::invalid(Reason::new(Code::ReferenceTooLong, message)));
     }
     let common = wanted.pattern().common(&given.ids);
@@ -100,11 +100,11 @@ mod tests {
     fn limits_are_stated_and_kept() {
         let reason = |outcome: Outcome| outcome.reason().map(|reason| reason.code);
         let words = |count: usize| "a ".repeat(count);
-        let at_most = compared::<Rouge>(json!({}), &words(LONGEST_RESPONSE), Some("a"));
+        let at_most = compared::<Rouge>(json!({}), &words(MAX_RESPONSE), Some("a"));
         assert!(at_most.value() > Some(0.0));
-        let too_long = compared::<Rouge>(json!({}), &words(LONGEST_RESPONSE + 1), Some("a"));
+        let too_long = compared::<Rouge>(json!({}), &words(MAX_RESPONSE + 1), Some("a"));
         assert_eq!((reason(too_long.clone()), too_long.value()), (Some(Code::ModelTooLong), Some(0.0)));
-        let reference = words(LONGEST_REFERENCE + 1);
+        let reference = words(MAX_REFERENCE + 1);
         assert_eq!(reason(compared::<Rouge>(json!({}), "a", Some(&reference))), Some(Code::ReferenceTooLong));
         assert_eq!(reason(compared::<Rouge>(json!({}), "a", Some(" "))), Some(Code::EmptyReference));
         assert_eq!(reason(compared::<Rouge>(json!({}), "a", None)), Some(Code::MissingReference));

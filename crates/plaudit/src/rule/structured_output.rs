@@ -1,9 +1,9 @@
 //! `structured_output`: whether a response is a document that a JSON schema allows.
 
-use super::document::{self, Dialect, DocumentFormat, Unread};
-use super::json_schema::{CompiledSchema, Documents, Reading, SchemaChecker, SchemaFailure, made_strict};
+use super::document::{self, Dialect, DocumentError, DocumentFormat};
+use super::json_schema::{CompiledSchema, Documents, Reading, SchemaChecker, SchemaError, made_strict};
 use super::row_cache::RowCache;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Arguments, Conversation, ToolCall};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -172,7 +172,7 @@ impl StructuredOutput {
         &self,
         own: Option<&Arc<LoadedSchema>>,
         schemas: &Schemas,
-        sample: &Sample<'_>,
+        sample: &RuleInput<'_>,
     ) -> Result<Outcome, Outcome> {
         let loaded = match own {
             Some(own) => Arc::clone(own),
@@ -204,7 +204,7 @@ impl StructuredOutput {
     }
 
     /// The schema that a row brings, with other schemas that it refers to.
-    fn row_schema(&self, schemas: &Schemas, sample: &Sample<'_>) -> Result<Arc<LoadedSchema>, Outcome> {
+    fn row_schema(&self, schemas: &Schemas, sample: &RuleInput<'_>) -> Result<Arc<LoadedSchema>, Outcome> {
         let written = row_schema(sample)?;
         let others =
             sample.extra.get("schemas").filter(|others| !others.is_null() && self.schemas.is_empty());
@@ -223,11 +223,11 @@ impl StructuredOutput {
         let schema: Value = serde_json::from_str(written)
             .map_err(|error| bad_row(format!("The schema is not JSON: {error}.")))?;
         let unsupported = |failure| match failure {
-            SchemaFailure::Unsupported(what) => {
+            SchemaError::Unsupported(what) => {
                 let message = format!("The schema's keyword {what:?}, or its value here, is not checked.");
                 Outcome::skipped(Reason::new(Code::SchemaUnsupported, message))
             }
-            SchemaFailure::Wrong(_) | SchemaFailure::TooMuch => bad_row("The schema cannot be used."),
+            SchemaError::Wrong(_) | SchemaError::TooMuch => bad_row("The schema cannot be used."),
         };
         let types = |schema: &Value| !matches!(schema, Value::Object(_) | Value::Bool(_));
         if types(&schema) {
@@ -246,7 +246,7 @@ impl StructuredOutput {
         Ok(LoadedSchema { compiled: CompiledSchema::read(&schema, reading).ok(), schema })
     }
 
-    fn format(&self, sample: &Sample<'_>) -> Result<DocumentFormat, Outcome> {
+    fn format(&self, sample: &RuleInput<'_>) -> Result<DocumentFormat, Outcome> {
         match (self.format, field(sample, "schema_type")?) {
             (Some(format), _) => Ok(format),
             (None, None) => Ok(DocumentFormat::Json),
@@ -259,7 +259,7 @@ impl StructuredOutput {
         &self,
         loaded: &LoadedSchema,
         format: DocumentFormat,
-        sample: &Sample<'_>,
+        sample: &RuleInput<'_>,
     ) -> Result<Result<(), Fault>, Outcome> {
         let text = self.scope.of(sample.text);
         let published = self.semantics == DocumentSemantics::Published;
@@ -273,9 +273,9 @@ impl StructuredOutput {
         let dialect = if published { Dialect::Python } else { Dialect::Standard };
         let value = match document::read(&document, format, dialect) {
             Ok(value) => value,
-            Err(Unread::Syntax) => return Ok(Err(Fault::Word("syntax"))),
-            Err(Unread::Foreign) => return Ok(Err(Fault::Schema(String::new(), "type"))),
-            Err(Unread::TooLarge) => {
+            Err(DocumentError::Syntax) => return Ok(Err(Fault::Word("syntax"))),
+            Err(DocumentError::Foreign) => return Ok(Err(Fault::Schema(String::new(), "type"))),
+            Err(DocumentError::TooLarge) => {
                 let message = "The document is larger, deeper or has more values than is read.";
                 return Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)));
             }
@@ -302,7 +302,7 @@ impl StructuredOutput {
     }
 
     /// What the only tool call of a response holds.
-    fn payload(&self, sample: &Sample<'_>) -> Result<Result<Value, &'static str>, Outcome> {
+    fn payload(&self, sample: &RuleInput<'_>) -> Result<Result<Value, &'static str>, Outcome> {
         let (name, key) = (field(sample, "tool_name")?, field(sample, "tool_payload_key")?);
         let calls: Vec<&ToolCall> =
             sample.text.conversation().into_iter().flat_map(Conversation::calls).collect();
@@ -327,16 +327,16 @@ impl StructuredOutput {
         };
         match SchemaChecker::new().check(compiled, value) {
             Ok(()) => Ok(Ok(())),
-            Err(SchemaFailure::Wrong(breach)) => {
+            Err(SchemaError::Wrong(breach)) => {
                 let mut path = breach.path();
                 path.truncate(path.floor_char_boundary(SHOWN));
                 Ok(Err(Fault::Schema(path, breach.keyword)))
             }
-            Err(SchemaFailure::Unsupported(what)) => {
+            Err(SchemaError::Unsupported(what)) => {
                 let message = format!("The schema has {what}.");
                 Err(Outcome::skipped(Reason::new(Code::SchemaUnsupported, message)))
             }
-            Err(SchemaFailure::TooMuch) => {
+            Err(SchemaError::TooMuch) => {
                 let message = "The document takes too long to check.";
                 Err(Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message)))
             }
@@ -349,7 +349,7 @@ fn bad_row(what: impl Into<String>) -> Outcome {
 }
 
 /// A field of a row that is a text. Anything else in its place would otherwise be passed over, and the row checked as another one.
-fn field<'s>(sample: &Sample<'s>, name: &str) -> Result<Option<&'s str>, Outcome> {
+fn field<'s>(sample: &RuleInput<'s>, name: &str) -> Result<Option<&'s str>, Outcome> {
     match sample.extra.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
@@ -358,7 +358,7 @@ fn field<'s>(sample: &Sample<'s>, name: &str) -> Result<Option<&'s str>, Outcome
 }
 
 /// The schema that a row brings, as text.
-fn row_schema<'s>(sample: &Sample<'s>) -> Result<Cow<'s, str>, Outcome> {
+fn row_schema<'s>(sample: &RuleInput<'s>) -> Result<Cow<'s, str>, Outcome> {
     let extra = sample.extra;
     let format = extra.get("response_format");
     let nested =

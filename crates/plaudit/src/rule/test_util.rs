@@ -1,6 +1,6 @@
 //! Test helpers for rules: load one from parameters as a recipe gives them, and score rollouts with it.
 
-use super::{ParamError, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Conversation, Tool};
 use crate::input::{read_response, read_tools};
 use crate::outcome::Outcome;
@@ -62,8 +62,8 @@ pub(super) fn outcomes(rule: &Rule, rollouts: &[TestRollout<'_>]) -> Vec<Outcome
             (text.unwrap_or_else(|| Text::new(each.response)), each.reference.map(ReferenceView::from))
         })
         .collect();
-    let samples: Vec<Sample<'_>> = (texts.iter().zip(rollouts).zip(&tools))
-        .map(|(((text, reference), each), tools)| Sample {
+    let samples: Vec<RuleInput<'_>> = (texts.iter().zip(rollouts).zip(&tools))
+        .map(|(((text, reference), each), tools)| RuleInput {
             text,
             reference: reference.as_ref(),
             prompt: each.prompt.as_ref(),

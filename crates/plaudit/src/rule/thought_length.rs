@@ -1,7 +1,7 @@
 //! `thought_length`: a bounded penalty on the length of the text in think tags.
 
 use super::length::{self, Unit};
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
@@ -75,7 +75,7 @@ impl ThoughtLength {
         &self,
         counter: Option<&Tokenizer>,
         floor: f64,
-        sample: &Sample<'_>,
+        sample: &RuleInput<'_>,
     ) -> Result<Outcome, Outcome> {
         let length = match (counter, self.unit) {
             (Some(counter), _) => {

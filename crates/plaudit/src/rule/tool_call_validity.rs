@@ -1,9 +1,9 @@
 //! `tool_call_validity`: the share of tool calls with a declared name and arguments that are valid by the tool's JSON schema.
 
-use super::json_schema::{CompiledSchema, Reading, SchemaChecker, SchemaFailure};
+use super::json_schema::{CompiledSchema, Reading, SchemaChecker, SchemaError};
 use super::tool_names::DottedNames;
 use super::tool_schema::schema_of;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Arguments, Conversation, Tool};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -82,7 +82,7 @@ impl Reward<Rule> for ToolCallValidity {
 }
 
 impl ToolCallValidity {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let tools = sample.tools.ok_or_else(|| no_tools(sample))?;
         let names = DottedNames::of(tools.iter().map(|tool| tool.name.as_str()));
         let mut by_name: BTreeMap<&str, (&Tool, Option<CompiledSchema>)> =
@@ -104,7 +104,7 @@ impl ToolCallValidity {
                 (Arguments::Object(_), Some(schema)) => {
                     match checker.check(schema, &call.arguments_value()) {
                         Ok(()) => valid += 1,
-                        Err(SchemaFailure::Wrong(_)) => {}
+                        Err(SchemaError::Wrong(_)) => {}
                         Err(failure) => return Err(cannot_tell(tool, failure)),
                     }
                 }
@@ -127,7 +127,7 @@ impl ToolCallValidity {
 }
 
 /// The outcome of a row without tools, which may have them under another name.
-fn no_tools(sample: &Sample<'_>) -> Outcome {
+fn no_tools(sample: &RuleInput<'_>) -> Outcome {
     const NAMES: [&str; 3] = ["function", "functions", "available_tools"];
     let found = NAMES.into_iter().find(|name| sample.extra.get(*name).is_some_and(|value| !value.is_null()));
     Outcome::skipped(found.map_or_else(
@@ -153,14 +153,14 @@ fn compiled(tool: &Tool, declared: &Value) -> Result<CompiledSchema, Outcome> {
 }
 
 /// The outcome where it cannot be told whether a call of a tool is valid.
-fn cannot_tell(tool: &Tool, failure: SchemaFailure) -> Outcome {
+fn cannot_tell(tool: &Tool, failure: SchemaError) -> Outcome {
     match failure {
-        SchemaFailure::Unsupported(what) => {
+        SchemaError::Unsupported(what) => {
             let message =
                 format!("The schema of the tool {:?} has {what:?}, which is not checked.", tool.name);
             Outcome::skipped(Reason::new(Code::SchemaUnsupported, message))
         }
-        SchemaFailure::Wrong(_) | SchemaFailure::TooMuch => {
+        SchemaError::Wrong(_) | SchemaError::TooMuch => {
             let message = "The arguments of the calls take too long to check.";
             Outcome::floored(0.0, Reason::new(Code::ModelTooComplex, message))
         }

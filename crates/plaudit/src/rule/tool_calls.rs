@@ -5,7 +5,7 @@ use super::assignment::{Pair, PairWeights};
 use super::expected_calls::{ExpectedCalls, from_the_first};
 use super::tool_names::DottedNames;
 use super::tool_schema::defaults_of;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Arguments, Role, ToolCall, Turn};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
@@ -142,7 +142,7 @@ impl Reward<Rule> for ToolCalls {
 }
 
 /// How many steps the pairing of one response may take: a few milliseconds.
-const MOST_STEPS: usize = 1 << 23;
+const MAX_STEPS: usize = 1 << 23;
 
 /// The pairs of calls, and whether the turns around them are the expected ones.
 struct Paired {
@@ -151,7 +151,7 @@ struct Paired {
 }
 
 impl ToolCalls {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let expected = ExpectedCalls::of(sample, &self.expected_field)?;
         let turns = sample.text.conversation().map_or(&[][..], |conversation| &conversation.turns);
         let declared = Declared::of(sample, &expected);
@@ -238,7 +238,7 @@ struct Declared<'d> {
 }
 
 impl<'d> Declared<'d> {
-    fn of(sample: &Sample<'d>, expected: &'d ExpectedCalls) -> Self {
+    fn of(sample: &RuleInput<'d>, expected: &'d ExpectedCalls) -> Self {
         let tools = sample.tools.unwrap_or(&[]);
         let declared = tools.iter().map(|tool| tool.name.as_str());
         let names: Vec<&str> = expected.calls().map(|call| call.name.as_str()).chain(declared).collect();
@@ -302,7 +302,7 @@ impl CallMatcher<'_> {
                 places.push(place);
             }
             let (short, long) = (expected.len().min(places.len()), expected.len().max(places.len()));
-            if self.comparer.is_exhausted() || self.steps + short * short * long > MOST_STEPS {
+            if self.comparer.is_exhausted() || self.steps + short * short * long > MAX_STEPS {
                 return None;
             }
         }

@@ -33,8 +33,8 @@ const TYPES: [(&str, &[&str]); 8] = [
 ];
 
 /// The longest annotation that is read, in bytes, and how deep annotations may lie in one another.
-const LONGEST: usize = 256;
-const DEEPEST: usize = 8;
+const MAX_LENGTH: usize = 256;
+const MAX_DEPTH: usize = 8;
 
 /// A declared type that is not known.
 #[derive(Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ fn allows_default(rules: &Map<String, Value>) -> bool {
 /// What a type says: a name, or an annotation such as `Optional[List[str]]`, `int | str` or `str, optional`.
 fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownType> {
     let unknown = || UnknownType(text.chars().take(60).collect());
-    if text.len() > LONGEST || depth > DEEPEST {
+    if text.len() > MAX_LENGTH || depth > MAX_DEPTH {
         return Err(unknown());
     }
     let one = |part: &str| annotation(part, depth + 1);

@@ -1,7 +1,7 @@
 //! `total_length`: a bounded penalty on responses close to and above the length limit.
 
 use super::length::{self, Unit};
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
 use crate::tokenizer::{CounterParams, Tokenizer};
@@ -81,7 +81,7 @@ impl TotalLength {
         &self,
         counter: Option<&Tokenizer>,
         floor: f64,
-        sample: &Sample<'_>,
+        sample: &RuleInput<'_>,
     ) -> Result<Outcome, Outcome> {
         let length = match self.unit {
             Unit::Character => self.scope.view(sample.text).chars() as u64,

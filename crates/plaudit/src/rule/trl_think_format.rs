@@ -1,6 +1,6 @@
 //! `trl.think_format`: TRL's check that the response begins with one thought in tags.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::space::{is_blank, is_space};
 use schemars::JsonSchema;
@@ -56,7 +56,7 @@ impl Reward<Rule> for TrlThinkFormat {
 }
 
 impl TrlThinkFormat {
-    fn fits(&self, sample: &Sample<'_>) -> bool {
+    fn fits(&self, sample: &RuleInput<'_>) -> bool {
         let text = sample.text.written().as_str();
         let start = if self.leading_space { text.len() - text.trim_start_matches(is_space).len() } else { 0 };
         // The cheap test comes first: a response without a thought needs no search for tags.

@@ -1,6 +1,6 @@
 //! `truncated`: a penalty for responses that were cut off by the limit on their length.
 
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::FinishReason;
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::Code;
@@ -53,7 +53,7 @@ impl Reward<Rule> for Truncated {
 }
 
 impl Truncated {
-    fn score(&self, sample: &Sample<'_>) -> Result<Outcome, Outcome> {
+    fn score(&self, sample: &RuleInput<'_>) -> Result<Outcome, Outcome> {
         let reason =
             sample.generation.finish_reason.ok_or_else(|| Outcome::skipped(Code::MissingFinishReason))?;
         let value = if reason == FinishReason::Length { self.value } else { 0.0 };

@@ -1,7 +1,7 @@
 //! `turn_count`: a bounded penalty on conversations with more turns or tool calls than a budget.
 
 use super::length::soft_overlong;
-use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
+use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::Conversation;
 use crate::outcome::{Fact, Info, Outcome};
 use schemars::JsonSchema;
@@ -68,7 +68,7 @@ impl Reward<Rule> for TurnCount {
 }
 
 impl TurnCount {
-    fn score(&self, sample: &Sample<'_>) -> Outcome {
+    fn score(&self, sample: &RuleInput<'_>) -> Outcome {
         let (turns, calls) = match sample.text.conversation() {
             None => (1, 0),
             Some(conversation) => turns_and_calls(conversation),

@@ -6,7 +6,7 @@ use crate::rollout::Rollout;
 use serde::Serialize;
 
 /// The most values that are told apart; what comes after is counted together under [`OTHERS`].
-const MOST_VALUES: usize = 1024;
+const MAX_VALUES: usize = 1024;
 /// The name of what comes after the most values.
 const OTHERS: &str = "others";
 /// The name of rollouts that do not have the field.
@@ -62,7 +62,7 @@ impl Breakdown {
         let value = value.as_deref().unwrap_or(NONE);
         // Rollouts of one value mostly follow one another.
         let known = self.parts.iter().rposition(|(known, _)| known == value);
-        let full = self.parts.len() >= MOST_VALUES;
+        let full = self.parts.len() >= MAX_VALUES;
         let place = known.or_else(|| {
             let others = || self.parts.iter().position(|(known, _)| known == OTHERS);
             if full { others() } else { None }

@@ -15,10 +15,10 @@ macro_rules! json_schema_of {
     };
 }
 pub mod breakdown;
+pub mod code_tests;
 pub mod distribution;
 pub mod judging;
 pub mod steps;
-pub mod testing;
 
 use crate::error::RunError;
 use crate::judge::stats::JudgeStats;
@@ -27,12 +27,12 @@ use crate::plan::Plan;
 use crate::reason::Code;
 use crate::report::Row;
 use crate::rollout::{Reference, Rollout};
+use code_tests::TestStats;
 use distribution::{Correlation, Distribution, Moments};
 use judging::Judging;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
-use testing::TestStats;
 
 /// How many outcomes of each kind, and why they were not simply scored.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokenizers::Tokenizer;
 
 /// The largest file that is read: about three times the largest of today's models.
-const LARGEST_FILE: u64 = 64 * 1024 * 1024;
+const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// The recipe's key for the file.
 const KEY: &str = "tokenizer_file";
@@ -63,9 +63,9 @@ fn read(path: &Path) -> Result<Vec<u8>, ParamError> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(failed)?;
     // One byte more than is allowed tells a file that is too large from one that just fits.
-    file.take(LARGEST_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LARGEST_FILE {
-        let limit = LARGEST_FILE >> 20;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_FILE {
+        let limit = MAX_FILE >> 20;
         return Err(ParamError::new(KEY, format!("{} is larger than {limit} MiB", path.display())));
     }
     Ok(bytes)

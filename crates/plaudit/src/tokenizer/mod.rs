@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// The longest text, in bytes, that a vocabulary is asked to cut: about 100,000 tokens of English, and what the
 /// slowest text of that length takes 50 ms for. What is longer is floored as `model.too_long` before any work is
 /// done.
-pub const LONGEST_TEXT: usize = 384 * 1024;
+pub const MAX_TEXT: usize = 384 * 1024;
 
 /// Which tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -254,7 +254,7 @@ impl Tokenizer {
     pub fn longest(&self) -> usize {
         match self {
             Self::Simple => usize::MAX,
-            _ => LONGEST_TEXT,
+            _ => MAX_TEXT,
         }
     }
 
@@ -342,10 +342,10 @@ mod tests {
 
     #[test]
     fn a_text_that_is_too_long_is_not_cut() {
-        let text = Text::new("a ".repeat(LONGEST_TEXT));
+        let text = Text::new("a ".repeat(MAX_TEXT));
         let tiktoken = Tokenizer::Tiktoken(Encoding::Cl100kBase);
         assert_eq!(text.tokens(&tiktoken, Case::Kept).expect_err("not cut"), Uncut::TooLong);
-        assert_eq!(text.tokens(&Tokenizer::Simple, Case::Kept).expect("cut").len(), LONGEST_TEXT);
+        assert_eq!(text.tokens(&Tokenizer::Simple, Case::Kept).expect("cut").len(), MAX_TEXT);
         assert_eq!(Uncut::TooLong.of_response(-1.0).value(), Some(-1.0));
         assert_eq!(Uncut::TooLong.of_reference().value(), None);
     }

@@ -97,7 +97,7 @@ fn the_example_of_contributing_is_compiled() {
 }
 
 /// The longest name of a test, so that it can be read in a list and typed as a filter.
-const LONGEST_NAME: usize = 60;
+const MAX_NAME: usize = 60;
 
 /// The crates of the workspace, each with its Rust files.
 fn crates() -> Vec<(String, Vec<PathBuf>)> {
@@ -140,10 +140,10 @@ fn test_names_are_short() {
     let mut long = Vec::new();
     for path in crates().into_iter().flat_map(|(_, files)| files) {
         let text = std::fs::read_to_string(&path).unwrap();
-        let names = test_names(&text).into_iter().filter(|name| name.len() > LONGEST_NAME);
+        let names = test_names(&text).into_iter().filter(|name| name.len() > MAX_NAME);
         long.extend(names.map(|name| format!("{}: {name}", path.display())));
     }
-    assert!(long.is_empty(), "over {LONGEST_NAME} letters:\n{}", long.join("\n"));
+    assert!(long.is_empty(), "over {MAX_NAME} letters:\n{}", long.join("\n"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use plaudit::outcome::Outcome;
 use plaudit::recipe::Recipe;
 use plaudit::rollout::Rollout;
 use plaudit::rule::reference_view::ReferenceView;
-use plaudit::rule::{Registration, Rule, Sample, find};
+use plaudit::rule::{Registration, Rule, RuleInput, find};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
@@ -30,7 +30,7 @@ fn answer(kind: &Registration<Rule>, parameters: &Value, rollout: &Rollout<'_>) 
         Err(refusals) => return Value::from(format!("refused {}", refusals[0].key)),
     };
     let reference = ReferenceView::of(rollout);
-    let outcome: Outcome = rule.score(&Sample::of(rollout, &Text::of(rollout), reference.as_ref()));
+    let outcome: Outcome = rule.score(&RuleInput::of(rollout, &Text::of(rollout), reference.as_ref()));
     said(outcome.value(), outcome.kind(), outcome.reason())
 }
 

@@ -10,7 +10,7 @@ use plaudit::recipe::Recipe;
 use plaudit::record::Network;
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
-use plaudit::rule::Sample;
+use plaudit::rule::RuleInput;
 use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 use plaudit::statistics::breakdown::Breakdown;
 use serde_json::{Value, json};
@@ -256,8 +256,8 @@ impl Custom for Shown {
         false
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
-        let one = |sample: &Sample<'_>| {
+    fn score(&self, groups: &[Vec<RuleInput<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
+        let one = |sample: &RuleInput<'_>| {
             self.0.lock().unwrap().push(sample.text.as_str().to_owned());
             Outcome::scored(1.0, Info::none())
         };

@@ -3,7 +3,7 @@
 //! Each test checks what every sample gets, for which reasons, and how many calls were made. `cargo test faults::redirects`
 //! runs one.
 
-use crate::caller::{Line, Mock, Run, Sample, Tls, client, config, judge, run, samples, spec};
+use crate::mock_judge::{Line, Mock, Run, Sample, Tls, client, config, judge, run, samples, spec};
 use crate::timing::until;
 use futures_util::future::{join, join_all};
 use plaudit::judge::Verdict;

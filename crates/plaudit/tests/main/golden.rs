@@ -8,7 +8,7 @@ use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::reason::Reason;
 use plaudit::rollout::Rollout;
 use plaudit::rule::reference_view::ReferenceView;
-use plaudit::rule::{RULES, Registration, Rule, Sample};
+use plaudit::rule::{RULES, Registration, Rule, RuleInput};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ fn answer(kind: &Registration<Rule>, vector: &Value) -> Vec<Value> {
     let rollouts = rollouts(vector);
     let reference = vector["reference"].as_str().map(ReferenceView::from);
     let texts: Vec<Text<'_>> = rollouts.iter().map(Text::of).collect();
-    let samples: Vec<Sample<'_>> = (rollouts.iter().zip(&texts))
-        .map(|(rollout, text)| Sample::of(rollout, text, reference.as_ref()))
+    let samples: Vec<RuleInput<'_>> = (rollouts.iter().zip(&texts))
+        .map(|(rollout, text)| RuleInput::of(rollout, text, reference.as_ref()))
         .collect();
     let outcomes: Vec<Outcome> = match &scorer {
         Rule::Each(rule) => samples.iter().map(|sample| rule.score(sample)).collect(),

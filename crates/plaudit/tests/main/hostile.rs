@@ -4,9 +4,9 @@ use crate::timing::{cpu_time, scaled, shortest};
 use plaudit::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use plaudit::rollout::Generation;
 use plaudit::rule::reference_view::ReferenceView;
-use plaudit::rule::{self, RULES, Rule, Sample};
+use plaudit::rule::{self, RULES, Rule, RuleInput};
 use plaudit::text::Text;
-use plaudit::tokenizer::{LONGEST_TEXT, ResourceCache};
+use plaudit::tokenizer::{MAX_TEXT, ResourceCache};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -421,7 +421,7 @@ fn no_run_makes_a_tokenizer_slow() {
             (rule::find(name).unwrap().build)(parameters.clone(), &mut ResourceCache::default()).unwrap();
         let limit = if parameters["encoding_name"] == "o200k_base" { limit * 4 } else { limit };
         for unit in units {
-            let text = unit.repeat(LONGEST_TEXT / unit.len());
+            let text = unit.repeat(MAX_TEXT / unit.len());
             let took = shortest(limit, || measure(&scorer, &text, &reference, &Map::new()));
             let scene = format!("{name} {parameters} on {unit:?}");
             if took > limit {
@@ -523,7 +523,7 @@ fn no_conversation_makes_a_rule_slow() {
                 let start = cpu_time();
                 let text = Text::of_conversation(conversation);
                 let generation = Generation::from(FinishReason::Length);
-                let sample = Sample {
+                let sample = RuleInput {
                     text: &text,
                     reference: Some(&reference),
                     prompt: None,
@@ -597,7 +597,7 @@ fn no_patch_makes_a_comparison_slow() {
 fn measure(scorer: &Rule, text: &str, reference: &ReferenceView<'_>, extra: &Map<String, Value>) -> Duration {
     let texts = [Text::new(text), Text::new(text)];
     let generation = Generation::default();
-    let sample = |text| Sample {
+    let sample = |text| RuleInput {
         text,
         reference: Some(reference),
         prompt: None,

@@ -1,7 +1,7 @@
 //! The join with real callers: threads, a stopped clock, judges over the network, and many waiting callers.
 
-use crate::caller::Mock;
 use crate::engine::plan;
+use crate::mock_judge::Mock;
 use crate::submit::{OVERLAP, asked, pointwise, recipes, rollouts};
 use crate::timing::until;
 use plaudit::engine::Engine;

@@ -2,7 +2,7 @@
 
 use crate::golden::lines;
 use plaudit::input::{Fields, read_line};
-use plaudit::rule::{Rule, Sample, find};
+use plaudit::rule::{Rule, RuleInput, find};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn values_are_valid_as_the_vectors_say() {
         let extra = json!({"schema": vector["schema"], "schemas": vector["schemas"]});
         let line = json!({"prompt": "p", "response": vector["value"].to_string(), "extra": extra});
         let rollout = read_line(line.to_string().as_bytes(), &Fields::own()).unwrap().next().unwrap();
-        let outcome = rule.score(&Sample::of(&rollout, &Text::of(&rollout), None));
+        let outcome = rule.score(&RuleInput::of(&rollout, &Text::of(&rollout), None));
         let reason = outcome.reason().map_or("", |reason| reason.code.as_str());
         match &vector["valid"] {
             Value::Bool(valid) => {

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-const LONGEST: usize = 1 << 20;
+const MAX_LENGTH: usize = 1 << 20;
 
 fn fence() -> String {
     Delimiters::new(&[3; 32], b"group").fence().to_owned()
@@ -50,14 +50,14 @@ fn ordinary_text_is_left_alone() {
     let fence = fence();
     let (_, texts) = example(&["injection", "garbage_after"]);
     let changed =
-        texts.iter().filter(|text| matches!(sanitize(text, &fence, LONGEST), Cow::Owned(_))).count();
+        texts.iter().filter(|text| matches!(sanitize(text, &fence, MAX_LENGTH), Cow::Owned(_))).count();
     let marked = texts.iter().filter(|text| injection(text).is_some()).count();
     assert!(texts.len() >= 500);
     assert_eq!((changed, marked), (0, 0), "of {}", texts.len());
     let (injected, _) = example(&["injection"]);
     assert_eq!(injected.iter().filter(|text| injection(text).is_some()).count(), injected.len());
     for text in SCRIPTS {
-        assert_eq!(sanitize(text, &fence, LONGEST), Cow::Borrowed(text));
+        assert_eq!(sanitize(text, &fence, MAX_LENGTH), Cow::Borrowed(text));
         assert_eq!(injection(text), None, "{text}");
     }
 }
@@ -65,7 +65,7 @@ fn ordinary_text_is_left_alone() {
 #[test]
 fn hostile_text_is_broken_visibly() {
     let fence = fence();
-    let calm = |text: &str| sanitize(text, &fence, LONGEST).into_owned();
+    let calm = |text: &str| sanitize(text, &fence, MAX_LENGTH).into_owned();
     // A1: the prompt's own headings.
     for heading in [
         "# Verdict",
@@ -161,10 +161,10 @@ fn megabytes_of_hostile_text_take_no_time() {
     for unit in units {
         let text = unit.repeat((1 << 20) / unit.len());
         let limit = scaled(Duration::from_millis(50));
-        let calming = shortest_of(limit, || drop(sanitize(&text, &fence, LONGEST)));
+        let calming = shortest_of(limit, || drop(sanitize(&text, &fence, MAX_LENGTH)));
         let finding = shortest_of(limit, || assert_ne!(injection(&text), Some("")));
         assert!(calming <= limit && finding <= limit, "{unit:?}: {calming:?}, {finding:?}");
-        let said = sanitize(&text, &fence, LONGEST);
+        let said = sanitize(&text, &fence, MAX_LENGTH);
         assert!(said.len() <= text.len() * 5, "{unit:?}");
     }
 }

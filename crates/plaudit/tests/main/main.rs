@@ -4,7 +4,6 @@
 
 mod aggregate;
 mod architecture;
-mod caller;
 mod code;
 mod composition;
 mod conversation_vectors;
@@ -22,6 +21,7 @@ mod judge_templates;
 mod json_schema;
 mod left_out;
 mod math;
+mod mock_judge;
 mod planted;
 mod properties;
 mod recipe;

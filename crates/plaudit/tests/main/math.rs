@@ -1,8 +1,8 @@
 //! `math_verify_reward` through the engine: the vectors with a settled truth, the presets, the abuse list; and `first_of`, which asks
 //! a judge where the rule says wrong.
 
-use crate::caller::Mock;
 use crate::golden::lines;
+use crate::mock_judge::Mock;
 use crate::submit::pointwise;
 use plaudit::engine::Engine;
 use plaudit::outcome::{Fact, Outcome};

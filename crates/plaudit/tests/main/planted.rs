@@ -3,7 +3,7 @@
 use plaudit::input::{Fields, read_line};
 use plaudit::rollout::Rollout;
 use plaudit::rule::reference_view::ReferenceView;
-use plaudit::rule::{EachRule, RULES, Rule, Sample};
+use plaudit::rule::{EachRule, RULES, Rule, RuleInput};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn values(
     let line = json!({"prompt": "p", "response": response, "reference": reference}).to_string();
     let rollout: Rollout<'_> = read_line(line.as_bytes(), &Fields::own()).unwrap().next().unwrap();
     let (text, reference) = (Text::of(&rollout), ReferenceView::from(reference));
-    let sample = Sample::of(&rollout, &text, Some(&reference));
+    let sample = RuleInput::of(&rollout, &text, Some(&reference));
     rules.iter().map(|(name, rule)| (*name, rule.score(&sample).value())).collect()
 }
 

@@ -6,7 +6,7 @@ use plaudit::outcome::{Info, Outcome};
 use plaudit::recipe::{Recipe, schema, shipped};
 use plaudit::reward::{Properties, Range};
 use plaudit::rollout::Rollout;
-use plaudit::rule::Sample;
+use plaudit::rule::RuleInput;
 use plaudit::rule::custom::{Custom, CustomCall, CustomKind};
 
 fn errors(yaml: &str) -> Vec<String> {
@@ -303,8 +303,8 @@ impl Custom for Same {
         false
     }
 
-    fn score(&self, groups: &[Vec<Sample<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
-        let same = |group: &Vec<Sample<'_>>| vec![Outcome::scored(self.0, Info::none()); group.len()];
+    fn score(&self, groups: &[Vec<RuleInput<'_>>], _: &CustomCall) -> Vec<Vec<Outcome>> {
+        let same = |group: &Vec<RuleInput<'_>>| vec![Outcome::scored(self.0, Info::none()); group.len()];
         groups.iter().map(same).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! The Redis journal against a real server: several machines buy every judgment once, and stop when it is gone.
 
-use crate::caller::{self, Mock, Run, Sample, config, run, samples};
+use crate::mock_judge::{self, Mock, Run, Sample, config, run, samples};
 use crate::redis_server::Server;
 use crate::timing::until;
 use plaudit::journal::{JournalError, Recovered, Redis, Store};
@@ -18,7 +18,7 @@ fn machine(server: &Server) -> Arc<Redis> {
 
 fn asks(redis: &Arc<Redis>, spec: &JudgeConfig, samples: &[Sample], seconds: f64) -> Run {
     let record: Arc<dyn Record> = Arc::clone(redis) as Arc<dyn Record>;
-    run(caller::judge(spec.clone()), &record, samples, seconds)
+    run(mock_judge::judge(spec.clone()), &record, samples, seconds)
 }
 
 /// A judge that is asked for everything once.
@@ -33,7 +33,7 @@ fn only(run: &Run, code: Code) {
 /// The key under which the judgment or the claim of a sample lies.
 fn key_of(kind: &str, mock: &Mock, sample: &[Sample]) -> String {
     let none: Arc<dyn Record> = Arc::new(MemoryRecord::default());
-    let asked = run(caller::judge(judge(mock)), &none, sample, 20.0).asked;
+    let asked = run(mock_judge::judge(judge(mock)), &none, sample, 20.0).asked;
     let hex: String = asked[0].key.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
     format!("plaudit:1:{kind}:{hex}")
 }

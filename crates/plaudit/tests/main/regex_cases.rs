@@ -4,7 +4,7 @@
 use crate::golden::lines;
 use crate::timing::cpu_time;
 use plaudit::rollout::Generation;
-use plaudit::rule::{self, Rule, Sample};
+use plaudit::rule::{self, Rule, RuleInput};
 use plaudit::text::Text;
 use plaudit::tokenizer::ResourceCache;
 use serde_json::{Map, Value, json};
@@ -67,7 +67,7 @@ fn every_case_ends_as_written_and_in_time() {
             (Ok(Rule::Each(rule)), None) => {
                 let text = Text::new(text.as_str());
                 let extra = Map::new();
-                let outcome = rule.score(&Sample {
+                let outcome = rule.score(&RuleInput {
                     text: &text,
                     reference: None,
                     prompt: None,

@@ -1,8 +1,8 @@
 //! `Engine::submit` and cancellation: a cancelled call returns at once, a submitted one gives the same report, and a failure
 //! keeps no answer back.
 
-use crate::caller::Mock;
 use crate::engine::plan;
+use crate::mock_judge::Mock;
 use crate::timing::until;
 use plaudit::engine::{Engine, Prescored, ScoreOptions};
 use plaudit::error::RunError;

@@ -11,16 +11,16 @@ const TRAJECTORIES: usize = 1200;
 
 /// One turn as it was said.
 #[derive(Debug, Clone)]
-enum Said {
+enum TurnText {
     Model { text: String, thought: Option<String>, calls: Vec<(String, Value)> },
     Tool(String),
     User(String),
 }
 
 /// A stream of numbers that is the same in every run (Knuth's linear congruential generator).
-struct Draw(u64);
+struct TestRng(u64);
 
-impl Draw {
+impl TestRng {
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) as usize) % bound
@@ -93,26 +93,26 @@ impl Draw {
         (0..self.below(4)).map(|_| (self.pick(KEYS).to_owned(), self.value(depth))).collect()
     }
 
-    fn model(&mut self, may_call: bool) -> Said {
+    fn model(&mut self, may_call: bool) -> TurnText {
         let calls = if may_call { self.below(4) } else { 0 };
         let call = |draw: &mut Self| {
             (draw.pick(&["search", "add", "wait", "no such tool"]).to_owned(), Value::Object(draw.object(3)))
         };
         let calls = (0..calls).map(|_| call(self)).collect();
         let thought = (self.below(2) == 0).then(|| format!("I think {}", self.text(4).replace('<', "(")));
-        Said::Model { text: self.text(6), thought, calls }
+        TurnText::Model { text: self.text(6), thought, calls }
     }
 
     /// Rounds of the model, each followed by the results of its calls, or by a user.
-    fn trajectory(&mut self) -> Vec<Said> {
+    fn trajectory(&mut self) -> Vec<TurnText> {
         let mut turns = Vec::new();
         for _ in 0..self.below(5) {
             let model = self.model(true);
-            let calls = if let Said::Model { calls, .. } = &model { calls.len() } else { 0 };
+            let calls = if let TurnText::Model { calls, .. } = &model { calls.len() } else { 0 };
             turns.push(model);
-            turns.extend((0..calls).map(|_| Said::Tool(self.plain())));
+            turns.extend((0..calls).map(|_| TurnText::Tool(self.plain())));
             if calls == 0 || self.below(4) == 0 {
-                turns.push(Said::User(self.plain()));
+                turns.push(TurnText::User(self.plain()));
             }
         }
         // Some end with what a tool or a user said.
@@ -124,13 +124,13 @@ impl Draw {
     }
 }
 
-fn chat(turns: &[Said]) -> Value {
-    let message = |turn: &Said| match turn {
-        Said::Tool(text) => {
+fn chat(turns: &[TurnText]) -> Value {
+    let message = |turn: &TurnText| match turn {
+        TurnText::Tool(text) => {
             json!({"role": "tool", "tool_call_id": "c", "content": [{"type": "text", "text": text}]})
         }
-        Said::User(text) => json!({"role": "user", "content": text}),
-        Said::Model { text, thought, calls } => {
+        TurnText::User(text) => json!({"role": "user", "content": text}),
+        TurnText::Model { text, thought, calls } => {
             let call = |(name, arguments): &(String, Value)| json!({"id": "c", "type": "function", "function": {"name": name, "arguments": arguments.to_string()}});
             let content = if text.is_empty() { Value::Null } else { json!(text) };
             let calls: Vec<Value> = calls.iter().map(call).collect();
@@ -140,17 +140,17 @@ fn chat(turns: &[Said]) -> Value {
     turns.iter().map(message).collect()
 }
 
-fn responses(turns: &[Said]) -> Value {
+fn responses(turns: &[TurnText]) -> Value {
     let mut items = Vec::new();
     for turn in turns {
         match turn {
-            Said::Tool(text) => {
+            TurnText::Tool(text) => {
                 items.push(json!({"type": "function_call_output", "call_id": "c", "output": text}))
             }
-            Said::User(text) => items.push(
+            TurnText::User(text) => items.push(
                 json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}),
             ),
-            Said::Model { text, thought, calls } => {
+            TurnText::Model { text, thought, calls } => {
                 let thinks = |thought| json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": thought}]});
                 items.extend(thought.iter().map(thinks));
                 if !text.is_empty() || (thought.is_none() && calls.is_empty()) {
@@ -166,11 +166,11 @@ fn responses(turns: &[Said]) -> Value {
     json!({"object": "response", "output": items})
 }
 
-fn trl(turns: &[Said]) -> Value {
-    let message = |turn: &Said| match turn {
-        Said::Tool(text) => json!({"role": "tool", "name": "search", "content": text}),
-        Said::User(text) => json!({"role": "user", "content": text}),
-        Said::Model { text, thought, calls } => {
+fn trl(turns: &[TurnText]) -> Value {
+    let message = |turn: &TurnText| match turn {
+        TurnText::Tool(text) => json!({"role": "tool", "name": "search", "content": text}),
+        TurnText::User(text) => json!({"role": "user", "content": text}),
+        TurnText::Model { text, thought, calls } => {
             let call = |(name, arguments): &(String, Value)| json!({"type": "function", "function": {"name": name, "arguments": arguments}});
             let content = match thought {
                 Some(thought) => format!("<think>\n{thought}\n</think>\n\n{text}"),
@@ -187,21 +187,21 @@ fn trl(turns: &[Said]) -> Value {
 }
 
 /// Spans by the template of Qwen, which puts the results of several tools into one turn of the user.
-fn masked(turns: &[Said]) -> Value {
+fn masked(turns: &[TurnText]) -> Value {
     let (mut spans, mut between, mut in_results) = (Vec::new(), String::new(), false);
     for turn in turns {
-        if in_results && !matches!(turn, Said::Tool(_)) {
+        if in_results && !matches!(turn, TurnText::Tool(_)) {
             between.push_str("<|im_end|>\n");
             in_results = false;
         }
         match turn {
-            Said::Tool(text) => {
+            TurnText::Tool(text) => {
                 between.push_str(if in_results { "\n" } else { "<|im_start|>user\n" });
                 between.push_str(&format!("<tool_response>\n{text}\n</tool_response>"));
                 in_results = true;
             }
-            Said::User(text) => between.push_str(&format!("<|im_start|>user\n{text}<|im_end|>\n")),
-            Said::Model { text, thought, calls } => {
+            TurnText::User(text) => between.push_str(&format!("<|im_start|>user\n{text}<|im_end|>\n")),
+            TurnText::Model { text, thought, calls } => {
                 if !spans.is_empty() {
                     spans.push(json!({"mask": 0, "text": format!("\n{between}<|im_start|>assistant\n")}));
                     between.clear();
@@ -229,14 +229,14 @@ fn masked(turns: &[Said]) -> Value {
     Value::Array(spans)
 }
 
-fn trace(turns: &[Said]) -> Value {
+fn trace(turns: &[TurnText]) -> Value {
     let mut nodes =
         vec![json!({"parent": null, "sampled": false, "message": {"role": "user", "content": "p"}})];
     for turn in turns {
         let message = match turn {
-            Said::Tool(text) => json!({"role": "tool", "tool_call_id": "c", "content": text}),
-            Said::User(text) => json!({"role": "user", "content": text}),
-            Said::Model { text, thought, calls } => {
+            TurnText::Tool(text) => json!({"role": "tool", "tool_call_id": "c", "content": text}),
+            TurnText::User(text) => json!({"role": "user", "content": text}),
+            TurnText::Model { text, thought, calls } => {
                 let call = |(name, arguments): &(String, Value)| json!({"id": "c", "name": name, "arguments": arguments.to_string()});
                 let calls: Vec<Value> = calls.iter().map(call).collect();
                 json!({"role": "assistant", "content": text, "reasoning_content": thought, "tool_calls": calls})
@@ -246,7 +246,7 @@ fn trace(turns: &[Said]) -> Value {
         let parent = nodes.len() - 1;
         let left =
             json!({"parent": parent, "sampled": true, "message": {"role": "assistant", "content": "42"}});
-        let sampled = matches!(turn, Said::Model { .. });
+        let sampled = matches!(turn, TurnText::Model { .. });
         if sampled && parent == 0 {
             nodes.push(left);
         }
@@ -255,19 +255,19 @@ fn trace(turns: &[Said]) -> Value {
     json!({"nodes": nodes})
 }
 
-type WireForm = (&'static str, fn(&[Said]) -> Value);
+type WireForm = (&'static str, fn(&[TurnText]) -> Value);
 
 const FORMS: [WireForm; 5] =
     [("chat", chat), ("responses", responses), ("trl", trl), ("masked", masked), ("trace", trace)];
 
 /// What stands beside the response in a line: the same for all forms.
-fn beside(draw: &mut Draw, at: usize, turns: &[Said]) -> Value {
+fn beside(draw: &mut TestRng, at: usize, turns: &[TurnText]) -> Value {
     let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
     let tools = json!([{"name": "search", "parameters": schema}, {"name": "add"}, {"name": "wait", "parameters": {"type": "object"}}]);
     let mut line = json!({"id": format!("t{at}"), "group": format!("g{}", at / 4), "prompt": "p", "tokens": draw.below(9000), "tools": tools});
     let calls: Vec<Value> = turns
         .iter()
-        .filter_map(|turn| if let Said::Model { calls, .. } = turn { Some(calls) } else { None })
+        .filter_map(|turn| if let TurnText::Model { calls, .. } = turn { Some(calls) } else { None })
         .flatten()
         .map(|(name, arguments)| json!({"name": name, "arguments": arguments}))
         .collect();
@@ -299,8 +299,8 @@ fn engine() -> Engine {
 
 #[test]
 fn wire_forms_score_byte_for_byte_the_same() {
-    let mut draw = Draw(11);
-    let trajectories: Vec<(Vec<Said>, Value)> = (0..TRAJECTORIES)
+    let mut draw = TestRng(11);
+    let trajectories: Vec<(Vec<TurnText>, Value)> = (0..TRAJECTORIES)
         .map(|at| {
             let turns = draw.trajectory();
             let line = beside(&mut draw, at, &turns);
@@ -310,7 +310,7 @@ fn wire_forms_score_byte_for_byte_the_same() {
     let engine = engine();
     let mut first: Option<(Vec<Rollout<'static>>, Vec<String>)> = None;
     for (form, write) in FORMS {
-        let read = |(turns, line): &(Vec<Said>, Value)| {
+        let read = |(turns, line): &(Vec<TurnText>, Value)| {
             let mut line = line.clone();
             line["response"] = write(turns);
             let line = line.to_string();

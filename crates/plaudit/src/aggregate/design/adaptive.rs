@@ -2,7 +2,7 @@
 
 use super::super::mixture::{Mixture, Posteriors};
 use super::super::{AggregateError, Aggregator as _, Evidence};
-use super::{Draw, History, Sides};
+use super::{History, Schedule, Sides};
 
 /// Where a whole wave is expected to lessen the variance of a strength by less than this, in squared logits, the group is
 /// taken for one that the judge cannot tell apart any better.
@@ -12,26 +12,33 @@ const LEAST_GAIN: f64 = 0.005;
 const STALE: f64 = 0.75;
 
 /// So many calls at most, or none where enough is known.
-pub(super) fn wave(draw: &Draw, calls: usize, history: &History, evidence: &Evidence) -> Vec<Vec<usize>> {
-    let complete = match evidence.check(draw.n) {
+pub(super) fn wave(
+    schedule: &Schedule,
+    calls: usize,
+    history: &History,
+    evidence: &Evidence,
+) -> Vec<Vec<usize>> {
+    let complete = match evidence.check(schedule.n) {
         Ok(()) => true,
         Err(AggregateError::NeverCompared { .. }) => false,
         Err(_) => return Vec::new(),
     };
     let sorted = evidence.sorted();
-    let found = draw.model.check().ok().and_then(|()| Posteriors::new(&draw.model, draw.n, &sorted));
+    let found =
+        schedule.model.check().ok().and_then(|()| Posteriors::new(&schedule.model, schedule.n, &sorted));
     let Some(found) = found else { return Vec::new() };
-    let known = found.mixed(&draw.model);
-    if complete && known.signal() >= draw.reliability {
+    let known = found.mixed(&schedule.model);
+    if complete && known.signal() >= schedule.reliability {
         return Vec::new();
     }
-    let mut outlook = Outlook::new(&found.mixed(&draw.model.hopeful()), &sorted, history.sides(draw.n));
-    let shown = draw.shown();
+    let mut outlook =
+        Outlook::new(&found.mixed(&schedule.model.hopeful()), &sorted, history.sides(schedule.n));
+    let shown = schedule.shown();
     let wave: Vec<Vec<usize>> = (0..calls).map(|_| outlook.choose(shown)).collect();
     // What is worth asking is settled for a group that differs; whether to ask at all, for the group as it looks.
-    let mut outlook = Outlook::new(&known, &sorted, history.sides(draw.n));
+    let mut outlook = Outlook::new(&known, &sorted, history.sides(schedule.n));
     wave.iter().for_each(|call| outlook.foresee(call));
-    if complete && outlook.gained < LEAST_GAIN * draw.n as f64 { Vec::new() } else { wave }
+    if complete && outlook.gained < LEAST_GAIN * schedule.n as f64 { Vec::new() } else { wave }
 }
 
 /// What is expected to be known after the calls that were chosen so far.

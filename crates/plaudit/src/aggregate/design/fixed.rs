@@ -14,7 +14,7 @@ pub(super) fn pairs(n: usize, count: usize, seed: u64) -> Vec<Vec<usize>> {
     // How firmly each wave along the circle is held by the distances so far.
     let mut stiffness = vec![0.0; n];
     // Where all pairs of a large group are asked, the best order of the distances would take longer than it is worth.
-    let in_turn = n > super::MOST_ADAPTED && count >= n * (n - 1) / 2;
+    let in_turn = n > super::MAX_ADAPTED && count >= n * (n - 1) / 2;
     while pairs.len() < count && !distances.is_empty() {
         let missing = count - pairs.len();
         let at = if in_turn { 0 } else { nearest(n, &distances, &stiffness, missing) };

@@ -21,7 +21,7 @@ const ALIVE: Duration = Duration::from_secs(15);
 const BEAT: Duration = Duration::from_secs(4);
 /// The first and the longest pause between two looks at what another process is asking.
 const LOOK: Duration = Duration::from_millis(10);
-const LONGEST_LOOK: Duration = Duration::from_millis(250);
+const MAX_LOOK: Duration = Duration::from_millis(250);
 
 /// What an error means for a rollout.
 fn reason(error: &JournalError) -> Reason {
@@ -121,7 +121,7 @@ impl Redis {
                 "elsewhere" => return Ok(CallGrant::Elsewhere),
                 // What is held for longer than a call can take is of a process that died, and counts as spent.
                 "depends" if started.elapsed() < allowance.timeout + SLACK => {
-                    sleep(self.jittered(LONGEST_LOOK)).await
+                    sleep(self.jittered(MAX_LOOK)).await
                 }
                 _ => return Err(Code::JudgeBudget.into()),
             }
@@ -157,7 +157,7 @@ impl Record for Redis {
                     redis::Value::Int(_) => sleep(self.jittered(pause)).await,
                     _ => return Ok(None),
                 }
-                pause = pause.mul_f64(1.5).min(LONGEST_LOOK);
+                pause = pause.mul_f64(1.5).min(MAX_LOOK);
             }
         })
     }

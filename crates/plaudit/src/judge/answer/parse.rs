@@ -15,7 +15,7 @@ const ROUNDING: f64 = 1e-3;
 /// How far into a reply a refusal is looked for, in characters.
 const REFUSAL_WITHIN: usize = 300;
 /// The longest text in double brackets that is taken for a verdict, in bytes.
-const LONGEST_BRACKET: usize = 16;
+const MAX_BRACKET: usize = 16;
 /// How judges begin when they do not answer.
 const REFUSALS: [&str; 18] = [
     "i'm sorry",
@@ -353,7 +353,7 @@ fn bracketed(content: &str) -> Result<&str, Reason> {
     while let Some(at) = content.get(from..).and_then(|rest| memmem::find(rest.as_bytes(), b"[[")) {
         let inside = from + at + 2;
         let rest = content.get(inside..).unwrap_or("");
-        let end = rest.bytes().take(LONGEST_BRACKET + 1).position(|byte| matches!(byte, b'[' | b']'));
+        let end = rest.bytes().take(MAX_BRACKET + 1).position(|byte| matches!(byte, b'[' | b']'));
         match end {
             Some(end) if end > 0 && rest.as_bytes()[end..].starts_with(b"]]") => {
                 let text = rest.get(..end);
@@ -362,7 +362,7 @@ fn bracketed(content: &str) -> Result<&str, Reason> {
                 }
                 found = text;
             }
-            None if rest.len() <= LONGEST_BRACKET && found.is_none() => {
+            None if rest.len() <= MAX_BRACKET && found.is_none() => {
                 return Err(Reason::new(Code::JudgeTruncated, "the verdict does not end"));
             }
             _ => {}

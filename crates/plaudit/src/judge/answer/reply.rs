@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 /// How many characters of a judge's own text a message may quote.
 const QUOTED: usize = 80;
 /// More tokens than any one call can have; a larger number is a mistake of the endpoint.
-const MOST_TOKENS: u64 = 100_000_000;
+const MAX_TOKENS: u64 = 100_000_000;
 /// The longest name of a model that is kept, in bytes.
-const LONGEST_MODEL: usize = 256;
+const MAX_MODEL: usize = 256;
 /// How keys of well-known services begin.
 const KEYS: [&str; 14] = [
     "sk-", "sk_", "pk-", "rk-", "gsk_", "hf_", "xai-", "nvapi-", "key-", "ghp_", "AIza", "AKIA", "eyJ",
@@ -82,7 +82,7 @@ impl Reply {
         }
         let tokens = choice.get("logprobs").and_then(|logprobs| tokens(logprobs.get("content")?));
         let model = envelope.get("model").and_then(Value::as_str);
-        let named = |name: &&str| name.len() <= LONGEST_MODEL && !name.chars().any(char::is_control);
+        let named = |name: &&str| name.len() <= MAX_MODEL && !name.chars().any(char::is_control);
         Ok(Self { content, tokens, usage: spent(&envelope), model: model.filter(named).map(str::to_owned) })
     }
 }
@@ -283,7 +283,7 @@ fn tokens(list: &Value) -> Option<Vec<Token>> {
 
 fn spent(envelope: &Map<String, Value>) -> Option<Usage> {
     let usage = envelope.get("usage")?;
-    let count = |value: &Value| value.as_u64().filter(|count| *count <= MOST_TOKENS);
+    let count = |value: &Value| value.as_u64().filter(|count| *count <= MAX_TOKENS);
     let prompt = count(usage.get("prompt_tokens")?)?;
     let completion = match usage.get("completion_tokens") {
         // A reward model writes nothing.

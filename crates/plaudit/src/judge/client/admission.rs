@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// The longest pause that a call waits for.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(60);
+pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 
 /// A call that waits to start.
 #[derive(Debug, Clone)]
@@ -42,14 +42,14 @@ pub(super) struct CallRequest {
 
 /// Why a call does not start.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Rejected {
+pub(super) enum AdmissionError {
     /// The call is not made as it is written: the judge does not take the format, or a parameter. Another way may do.
     Form,
     /// The call fails.
     Failed(Reason),
 }
 
-impl From<Code> for Rejected {
+impl From<Code> for AdmissionError {
     fn from(code: Code) -> Self {
         Self::Failed(code.into())
     }
@@ -65,7 +65,7 @@ pub(super) struct Slot {
 }
 
 enum Decision {
-    Now(Result<Slot, Rejected>),
+    Now(Result<Slot, AdmissionError>),
     /// Later: when something changes, or at that moment at the latest.
     Later(Option<Instant>),
 }
@@ -73,7 +73,7 @@ enum Decision {
 struct QueuedCall {
     request: CallRequest,
     woken: Notify,
-    answer: Mutex<Option<Result<Slot, Rejected>>>,
+    answer: Mutex<Option<Result<Slot, AdmissionError>>>,
 }
 
 /// All that is known of a judge during a run.
@@ -130,7 +130,7 @@ impl QueueState {
     }
 
     /// The decision on a call that nobody waits before, where it can be made now.
-    fn admit_at_once(&mut self, request: &CallRequest, now: Instant) -> Option<Result<Slot, Rejected>> {
+    fn admit_at_once(&mut self, request: &CallRequest, now: Instant) -> Option<Result<Slot, AdmissionError>> {
         if !self.queue.is_empty() {
             return None;
         }
@@ -142,9 +142,9 @@ impl QueueState {
     }
 
     fn decide(&mut self, request: &CallRequest, now: Instant) -> Decision {
-        let fail = |rejected: Rejected| Decision::Now(Err(rejected));
+        let fail = |rejected: AdmissionError| Decision::Now(Err(rejected));
         if let Some(reason) = &self.closed {
-            return fail(Rejected::Failed(reason.clone()));
+            return fail(AdmissionError::Failed(reason.clone()));
         }
         if request.deadline <= now {
             return fail(Code::JudgeDeadline.into());
@@ -152,7 +152,7 @@ impl QueueState {
         let is_left = request.has_next && self.formats.is_left(request.kind, request.format);
         // Refused in the meantime: it is written anew, instead of being refused as well.
         if is_left || request.left_out < self.left_out.len() {
-            return fail(Rejected::Form);
+            return fail(AdmissionError::Form);
         }
         let probes_format = request.has_next && self.formats.is_on_trial(request.kind, request.format);
         if self.in_flight >= self.limit.calls() || (probes_format && self.probing.contains(&request.kind)) {
@@ -203,7 +203,7 @@ impl QueueState {
         });
         let (pause, rest) = (pauses.min(), rests.min());
         if let (Some(pause), None) = (pause, rest)
-            && (pause > request.deadline || pause > now + LONGEST_WAIT)
+            && (pause > request.deadline || pause > now + MAX_WAIT)
         {
             return Err(Decision::Now(Err(Code::JudgeRateLimited.into())));
         }
@@ -284,7 +284,7 @@ impl AdmissionQueue {
     }
 
     /// Waits until the call may start. Dropping the future leaves the queue.
-    pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, Rejected> {
+    pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, AdmissionError> {
         if let Some(answer) = lock(&self.state).admit_at_once(&request, Instant::now()) {
             return answer.map(|slot| Permit::new(self, slot, &request));
         }
@@ -295,7 +295,7 @@ impl AdmissionQueue {
             let wake = match self.poll(&waiter) {
                 Ok(wake) => wake,
                 Err(answer) => {
-                    let waits = |rejected: &Rejected| matches!(rejected, Rejected::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
+                    let waits = |rejected: &AdmissionError| matches!(rejected, AdmissionError::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
                     queued.is_in = answer.as_ref().is_err_and(waits);
                     drop(queued);
                     return answer.map(|slot| Permit::new(self, slot, &waiter.request));
@@ -315,7 +315,7 @@ impl AdmissionQueue {
     }
 
     /// The decision on a waiting call, else when to look again.
-    fn poll(&self, waiter: &Arc<QueuedCall>) -> Result<Option<Instant>, Result<Slot, Rejected>> {
+    fn poll(&self, waiter: &Arc<QueuedCall>) -> Result<Option<Instant>, Result<Slot, AdmissionError>> {
         let now = Instant::now();
         let mut state = lock(&self.state);
         let (next, moved) = state.admit(now);
@@ -333,7 +333,7 @@ impl AdmissionQueue {
         // over many groups does not wait for a dead judge again and again. Its probes go on.
         let end = state.down_since.map(|since| since + self.patience);
         if end.is_some_and(|end| end <= now) {
-            return Err(Err(Rejected::Failed(state.breaker_reason())));
+            return Err(Err(AdmissionError::Failed(state.breaker_reason())));
         }
         Ok(next.filter(|_| is_front).into_iter().chain(end).min())
     }

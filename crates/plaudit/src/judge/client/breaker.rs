@@ -12,7 +12,7 @@ const LEAST: u32 = 5;
 
 /// The first and the longest pause of an endpoint that asks for one without saying how long.
 const PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(20);
+const MAX_PAUSE: Duration = Duration::from_secs(20);
 
 /// Whether calls flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl EndpointState {
             }
             Health::Failing | Health::Overloaded => self.fail(now),
             Health::Pause(wait) => {
-                let own = PAUSE.saturating_mul(1 << self.pauses.min(5)).min(LONGEST_PAUSE);
+                let own = PAUSE.saturating_mul(1 << self.pauses.min(5)).min(MAX_PAUSE);
                 self.pauses += 1;
                 self.proven = false;
                 let until = now + wait.unwrap_or(own);

@@ -324,17 +324,17 @@ fn looks_like_key(word: &str) -> bool {
 }
 
 /// The longest pause that a header can ask for and be believed.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_PAUSE: Duration = Duration::from_secs(600);
 
 /// The wait that a header asks for: seconds, or a date. What is neither, or negative, is no wait.
 pub(super) fn retry_after(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<f64>() {
-        return (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(LONGEST.as_secs_f64())));
+        return (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(MAX_PAUSE.as_secs_f64())));
     }
     let at = http_date(text)?;
     let now = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_secs_f64();
-    Some(Duration::from_secs_f64((at as f64 - now).clamp(0.0, LONGEST.as_secs_f64())))
+    Some(Duration::from_secs_f64((at as f64 - now).clamp(0.0, MAX_PAUSE.as_secs_f64())))
 }
 
 /// The seconds since 1970 of a date such as `Sun, 06 Nov 1994 08:49:37 GMT`, the one format that is still sent.
@@ -413,8 +413,8 @@ mod tests {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_770);
         assert_eq!(retry_after("Sun, 06 Nov 1994 08:49:37 GMT", now), Some(Duration::from_secs(7)));
         assert_eq!(retry_after(" 2 ", now), Some(Duration::from_secs(2)));
-        assert_eq!(retry_after("86400", now), Some(LONGEST));
-        assert_eq!(retry_after("1e300", now), Some(LONGEST));
+        assert_eq!(retry_after("86400", now), Some(MAX_PAUSE));
+        assert_eq!(retry_after("1e300", now), Some(MAX_PAUSE));
         for junk in
             ["-5", "soon", "NaN", "", "Sun, 99 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 999999999999 1:1:1"]
         {

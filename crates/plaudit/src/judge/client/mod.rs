@@ -4,23 +4,23 @@
 //! (single-flight) > `fetch` (record, then retries) > `admit` (queue) > `attempt` (hedge) > `call` (one HTTP exchange).
 
 mod admission;
+mod batch_usage;
 mod breaker;
 mod budget;
 mod call_error;
 mod call_span;
 mod formats;
 mod judge_state;
+mod judge_usage;
 mod parameters;
 mod permit;
 mod query;
 mod rate_limit;
 mod registry;
 mod request;
-mod judge_usage;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod batch_usage;
 
 pub use batch_usage::{AnswerSource, BatchUsage, UsageMeter};
 pub use formats::FormatChoice;
@@ -34,7 +34,7 @@ use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::judge::config::ResolvedJudge;
 use crate::reason::{Code, Reason};
 use crate::record::{Network, Record};
-use admission::{CallRequest, Lane, Rejected, with_last};
+use admission::{AdmissionError, CallRequest, Lane, with_last};
 use call_span::CallSpan;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use judge_state::JudgeState;
@@ -262,8 +262,8 @@ impl JudgeClient {
             progress.is_observed = true;
             let body = match pending.get_or_fetch(progress).await {
                 Ok(body) => body,
-                Err(Rejected::Failed(reason)) => return Err(reason),
-                Err(Rejected::Form) => {
+                Err(AdmissionError::Failed(reason)) => return Err(reason),
+                Err(AdmissionError::Form) => {
                     attempt = 0;
                     continue;
                 }

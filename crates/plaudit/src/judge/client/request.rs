@@ -1,6 +1,6 @@
 //! Fetches one judgment: record lookup, single-flight, retries and hedging. Guarantees at most one paid call per key.
 
-use super::admission::{CallRequest, LONGEST_WAIT, Rejected};
+use super::admission::{AdmissionError, CallRequest, MAX_WAIT};
 use super::call_error::{CallError, Objection, Retry};
 use super::judge_state::JudgeState;
 use super::permit::{CallReport, Permit};
@@ -91,14 +91,14 @@ impl<'q> PendingRequest<'q> {
     }
 
     /// The judgment: from an equal request in flight, from the record, or from the judge.
-    pub(super) async fn get_or_fetch(&self, progress: &mut Progress) -> Result<Arc<[u8]>, Rejected> {
+    pub(super) async fn get_or_fetch(&self, progress: &mut Progress) -> Result<Arc<[u8]>, AdmissionError> {
         loop {
             let leader = match self.state.single_flight.join(&self.key) {
                 FlightRole::Leader(leader) => leader,
                 FlightRole::Follower(flight) => match follow(flight).await {
                     Some(result) => {
                         lock(&self.state.queue.state).judge_usage.shared += 1;
-                        return result.map_err(Rejected::Failed);
+                        return result.map_err(AdmissionError::Failed);
                     }
                     None => continue,
                 },
@@ -106,26 +106,26 @@ impl<'q> PendingRequest<'q> {
             let fetched: Result<Arc<[u8]>, _> = self.fetch(progress).await.map(Arc::from);
             match &fetched {
                 Ok(body) => leader.publish(Ok(Arc::clone(body))),
-                Err(Rejected::Failed(reason)) => leader.publish(Err(reason.clone())),
-                Err(Rejected::Form) => drop(leader),
+                Err(AdmissionError::Failed(reason)) => leader.publish(Err(reason.clone())),
+                Err(AdmissionError::Form) => drop(leader),
             }
             return fetched;
         }
     }
 
-    async fn fetch(&self, progress: &mut Progress) -> Result<Vec<u8>, Rejected> {
+    async fn fetch(&self, progress: &mut Progress) -> Result<Vec<u8>, AdmissionError> {
         let cached = |body: Vec<u8>, progress: &mut Progress| {
             lock(&self.state.queue.state).judge_usage.cached += 1;
             (progress.outcome.cached, progress.outcome.usage) = (true, self.query.usage(&body));
             Ok(body)
         };
-        if let Some(body) = self.record.get(&self.key).await.map_err(Rejected::Failed)? {
+        if let Some(body) = self.record.get(&self.key).await.map_err(AdmissionError::Failed)? {
             return cached(body, progress);
         }
         if self.network == Network::Replay {
             if let Some(earlier) = self.query.earlier_request() {
                 let earlier = key(&self.state.judge.identity, &earlier);
-                if let Some(body) = self.record.get(&earlier).await.map_err(Rejected::Failed)? {
+                if let Some(body) = self.record.get(&earlier).await.map_err(AdmissionError::Failed)? {
                     return cached(body, progress);
                 }
             }
@@ -145,7 +145,7 @@ impl<'q> PendingRequest<'q> {
                     let source = RecordSource::Judge(self.claim());
                     let stored = self.record.store(source, &fetched.body, fetched.latency).await;
                     self.state.waited_for_journal(answered.elapsed());
-                    stored.map_err(Rejected::Failed)?;
+                    stored.map_err(AdmissionError::Failed)?;
                     in_flight.stored = true;
                     progress.tries += 1;
                     progress.is_observed = tries_format;
@@ -157,7 +157,7 @@ impl<'q> PendingRequest<'q> {
             };
             progress.last_error = Some(error.reason.clone()).filter(|_| error.retry != Retry::Elsewhere);
             if error.retry == Retry::Elsewhere {
-                match self.record.follow(&self.key).await.map_err(Rejected::Failed)? {
+                match self.record.follow(&self.key).await.map_err(AdmissionError::Failed)? {
                     Some(body) => return cached(body, progress),
                     None => continue,
                 }
@@ -170,12 +170,12 @@ impl<'q> PendingRequest<'q> {
                 None => false,
             };
             if changes {
-                return Err(Rejected::Form);
+                return Err(AdmissionError::Form);
             }
-            let delay = self.retry_delay(&error, &mut retry, progress).map_err(Rejected::Failed)?;
+            let delay = self.retry_delay(&error, &mut retry, progress).map_err(AdmissionError::Failed)?;
             tokio::time::sleep(delay).await;
             if !self.may_retry(&error).await {
-                return Err(Rejected::Failed(error.reason));
+                return Err(AdmissionError::Failed(error.reason));
             }
         }
     }
@@ -207,7 +207,7 @@ impl<'q> PendingRequest<'q> {
         retry.retries += 1;
         let delay = error.wait.unwrap_or(backoff);
         let left = self.admission.deadline.saturating_duration_since(Instant::now());
-        if delay > left.min(LONGEST_WAIT) {
+        if delay > left.min(MAX_WAIT) {
             return fail();
         }
         Ok(delay)

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Semaphore;
 
 /// The largest answer that is read.
-pub(super) const LARGEST: usize = 4 << 20;
+pub(super) const MAX_BYTES: usize = 4 << 20;
 
 /// From what size an answer is a large one, and how many large ones are read at once. The others wait, so that a judge
 /// that answers everybody with megabytes does not fill the memory.
@@ -147,12 +147,12 @@ impl HttpTransport {
         // Held as they come and put together once, because a body that grows by doubling leaves as much behind.
         let (mut chunks, mut length) = (Vec::new(), 0);
         let mut large = None;
-        if stated > LARGEST as u64 {
+        if stated > MAX_BYTES as u64 {
             return Err(TransportError::new(Code::JudgeTooLarge, true));
         }
         while let Some(chunk) = reply.chunk().await.map_err(|error| diagnose(&error))? {
             length += chunk.len();
-            if length > LARGEST {
+            if length > MAX_BYTES {
                 return Err(TransportError::new(Code::JudgeTooLarge, true));
             }
             if large.is_none() && length > LARGE {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Overlaps that differ by less than this tie.
 const CLOSE: f64 = 0.02;
 /// The most words of a text that are looked at.
-const LONGEST: usize = 20_000;
+const MAX_LENGTH: usize = 20_000;
 
 pub(super) const PROTOCOL: Protocol = Protocol {
     scalar: false,
@@ -62,7 +62,7 @@ fn judge(expected: &ExpectedAnswer, shown: &[&str], reference: Option<&str>) -> 
 fn counts(text: &str) -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
-    for word in words.take(LONGEST) {
+    for word in words.take(MAX_LENGTH) {
         *counts.entry(word.to_lowercase()).or_insert(0) += 1;
     }
     counts

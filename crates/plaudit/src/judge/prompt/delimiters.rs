@@ -4,7 +4,7 @@
 /// Letters that labels are made of: none that is taken for a digit or for another letter.
 const LETTERS: &[u8; 23] = b"ABCDEFGHJKLMNPRSTUVWXYZ";
 /// How many of the letters, once shuffled, are labels; the next one stands for a tie.
-const LABELS: usize = crate::judge::MOST_SHOWN;
+const LABELS: usize = crate::judge::MAX_SHOWN;
 
 /// The delimiters and labels of one group's prompts: the same for the same secret and group, and unknown to whoever
 /// lacks the secret.

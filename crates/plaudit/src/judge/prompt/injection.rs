@@ -15,7 +15,7 @@ const NEAR: usize = 12;
 /// The shortest run of base64 that is decoded, in characters.
 const SHORTEST_BLOB: usize = 24;
 /// How much base64 is decoded of one text, in characters.
-const MOST_BLOBS: usize = 64 * 1024;
+const MAX_BLOBS: usize = 64 * 1024;
 
 /// Words in this order, each one of several, with at most [`GAP`] others between two of them.
 type Phrase = (&'static str, &'static [&'static [&'static str]]);
@@ -275,7 +275,7 @@ fn spaceless(text: &str) -> Option<&'static str> {
 /// Texts that stand in base64 in a text, as far as they are read.
 fn blobs(text: &str) -> impl Iterator<Item = String> {
     let is_base64 = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/' | '-' | '_');
-    let mut left = MOST_BLOBS;
+    let mut left = MAX_BLOBS;
     text.split(move |char| !is_base64(char))
         .filter(|run| run.len() >= SHORTEST_BLOB)
         .take_while(move |run| {
@@ -283,7 +283,7 @@ fn blobs(text: &str) -> impl Iterator<Item = String> {
             left = left.saturating_sub(run.len());
             fits
         })
-        .filter_map(|run| decoded(run.as_bytes().get(..MOST_BLOBS).unwrap_or(run.as_bytes())))
+        .filter_map(|run| decoded(run.as_bytes().get(..MAX_BLOBS).unwrap_or(run.as_bytes())))
 }
 
 /// Of a run cut anywhere: neither padding nor the last bits need to be right.

@@ -10,7 +10,7 @@ pub(super) const QUOTE: &str = "> ";
 /// How many hidden characters in a row are written out before they are only counted.
 const WRITTEN_OUT: usize = 8;
 /// The longest name of a special token of a chat template, in characters.
-const LONGEST_SPECIAL: usize = 64;
+const MAX_SPECIAL: usize = 64;
 /// Tags that the prompt itself is made of.
 const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
 /// Special tokens in angle brackets.
@@ -241,7 +241,7 @@ fn is_special_name(name: &str) -> bool {
 fn is_pipe_token(text: &str) -> bool {
     let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-' | '▁' | '/' | '.');
     let mut chars = text.chars();
-    for length in 0..=LONGEST_SPECIAL {
+    for length in 0..=MAX_SPECIAL {
         match chars.next() {
             Some(char) if of_name(char) => {}
             Some(char) => {

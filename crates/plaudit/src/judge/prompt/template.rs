@@ -13,9 +13,9 @@ use std::sync::Arc;
 /// The most steps that a rendering may take.
 const FUEL: u64 = 50_000;
 /// The largest prompt, in bytes.
-const LARGEST: usize = 4 << 20;
+const MAX_BYTES: usize = 4 << 20;
 /// The largest template, in bytes.
-const LARGEST_SOURCE: usize = 256 << 10;
+const MAX_SOURCE: usize = 256 << 10;
 /// What a template can name.
 const VARIABLES: [&str; 9] =
     ["id", "group", "prompt", "messages", "response", "responses", "reference", "extra", "fence"];
@@ -47,11 +47,11 @@ impl Template {
                 return Err(refuse("is missing: name a file, or write the template".into()));
             }
             false => cache
-                .read(written, LARGEST_SOURCE)
+                .read(written, MAX_SOURCE)
                 .map_err(|message| refuse(format!("{message} (a prompt without {{{{ }}}} names a file)")))?,
         };
-        if source.len() > LARGEST_SOURCE {
-            return Err(refuse(format!("is longer than {LARGEST_SOURCE} bytes")));
+        if source.len() > MAX_SOURCE {
+            return Err(refuse(format!("is longer than {MAX_SOURCE} bytes")));
         }
         let delimiters = TemplateDelimiters::of(&source);
         let mut environment = environment();
@@ -112,7 +112,7 @@ pub(in crate::judge) fn render(
     let template = environment.get_template(name).map_err(|error| plain(&error))?;
     let mut out = BoundedBuffer(Vec::new());
     template.render_captured_to(values.clone(), &mut out).map_err(|error| match error.kind() {
-        ErrorKind::WriteFailure => format!("it makes more than {LARGEST} bytes"),
+        ErrorKind::WriteFailure => format!("it makes more than {MAX_BYTES} bytes"),
         ErrorKind::OutOfFuel => format!("it takes more than {FUEL} steps"),
         _ => plain(&error),
     })?;
@@ -151,7 +151,7 @@ struct BoundedBuffer(Vec<u8>);
 
 impl io::Write for BoundedBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LARGEST {
+        if self.0.len() + bytes.len() > MAX_BYTES {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         self.0.extend_from_slice(bytes);

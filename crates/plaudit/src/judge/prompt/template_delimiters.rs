@@ -28,7 +28,7 @@ const FILLED: char = '\u{fffc}';
 /// Stands for the fence.
 const FENCED: char = '\u{fffb}';
 /// The longest delimiter that is looked for, in characters.
-const LONGEST: usize = 80;
+const MAX_LENGTH: usize = 80;
 /// The shortest text in single square brackets that is a delimiter: less is an index or a choice.
 const SHORTEST: usize = 3;
 
@@ -164,7 +164,7 @@ fn tag(rest: &str) -> Option<DelimiterTag> {
     let of_name = |char: char| char.is_alphanumeric() || matches!(char, '_' | '-');
     let end = rest.find(|char: char| !of_name(char)).unwrap_or(rest.len());
     let (name, after) = rest.split_at(end);
-    let end = after.char_indices().take(LONGEST).find(|(_, char)| *char == '>')?.0;
+    let end = after.char_indices().take(MAX_LENGTH).find(|(_, char)| *char == '>')?.0;
     let starts = name.starts_with(|first: char| first.is_alphabetic() || first == '_');
     (starts && !after[..end].contains(FENCED))
         .then(|| DelimiterTag { text: lookalikes(name), open: after.starts_with(FILLED) })
@@ -172,7 +172,7 @@ fn tag(rest: &str) -> Option<DelimiterTag> {
 
 /// What follows a square bracket, where it is a delimiter.
 fn bracket(rest: &str) -> Option<String> {
-    let end = rest.char_indices().take(LONGEST).find(|(_, char)| *char == ']')?.0;
+    let end = rest.char_indices().take(MAX_LENGTH).find(|(_, char)| *char == ']')?.0;
     if rest[..end].contains(FENCED) {
         return None;
     }

@@ -2,8 +2,8 @@
 
 use super::params::{JudgeParams, Mode};
 use crate::aggregate::Method;
-use crate::aggregate::design::Draw;
-use crate::judge::MOST_SHOWN;
+use crate::aggregate::design::Schedule;
+use crate::judge::MAX_SHOWN;
 use crate::judge::answer::ExpectedAnswer;
 use crate::judge::prompt::template::Template;
 use crate::reward::{ParamError, Range};
@@ -120,17 +120,17 @@ impl JudgedReward {
         match self.params.mode {
             Mode::Pointwise => 1,
             Mode::Pairwise => 2,
-            Mode::Listwise => self.params.line_up.unwrap_or(n).clamp(2, n.clamp(2, MOST_SHOWN)),
+            Mode::Listwise => self.params.line_up.unwrap_or(n).clamp(2, n.clamp(2, MAX_SHOWN)),
         }
     }
 
-    /// The draw of the comparisons of so many responses.
-    pub(in crate::judge) fn draw(&self, n: usize) -> Draw {
+    /// The schedule of the comparisons of so many responses.
+    pub(in crate::judge) fn schedule(&self, n: usize) -> Schedule {
         let params = &self.params;
         let line_up = self.line_up(n);
         // A line-up that shows the whole group says all there is to say in one call.
         let whole = params.mode == Mode::Listwise && line_up >= n && params.budget.is_none();
-        Draw {
+        Schedule {
             n,
             seed: params.seed,
             design: params.design,
@@ -150,7 +150,7 @@ impl JudgedReward {
         match self.params.mode {
             Mode::Pointwise => n,
             _ if n < 2 => 0,
-            _ => self.draw(n).most(),
+            _ => self.schedule(n).most(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Parameters that all judged rewards share: judge, mode, aggregation, comparison design and what the judge sees.
 
-use crate::aggregate::design::{Design, MOST_SHOWN};
+use crate::aggregate::design::{Design, MAX_SHOWN};
 use crate::aggregate::{AggregateError, Method};
 use crate::reward::ParamError;
 use schemars::JsonSchema;
@@ -73,7 +73,7 @@ pub struct JudgeParams {
     #[schemars(range(min = 1, max = 100_000))]
     pub budget: Option<usize>,
     /// How many responses are shown at once in mode listwise; without it, all of a group, or 20 of a larger one.
-    #[schemars(range(min = 2, max = MOST_SHOWN))]
+    #[schemars(range(min = 2, max = MAX_SHOWN))]
     pub line_up: Option<usize>,
     /// An adaptive design stops when the scores of the group are this reliable; 1 never stops early.
     #[schemars(range(min = 0.0, max = 1.0))]

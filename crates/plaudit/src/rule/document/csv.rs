@@ -1,28 +1,28 @@
 //! CSV documents, as RFC 4180 has them: a header, then a list of objects whose values are texts.
 
-use super::{Dialect, MOST_VALUES, Unread};
+use super::{Dialect, DocumentError, MAX_VALUES};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
+pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, DocumentError> {
     let mut rows = rows(text)?.into_iter();
     let header = match dialect {
         // To Python, a blank first line is a header without names.
         Dialect::Python if text.starts_with(['\r', '\n']) => Vec::new(),
-        _ => rows.next().ok_or(Unread::Syntax)?,
+        _ => rows.next().ok_or(DocumentError::Syntax)?,
     };
     let names: BTreeSet<&String> = header.iter().collect();
     if names.len() < header.len() && dialect == Dialect::Standard {
-        return Err(Unread::Syntax);
+        return Err(DocumentError::Syntax);
     }
     let mut values = 0;
     let object = |row: Vec<String>| {
         if row.len() != header.len() && dialect == Dialect::Standard {
-            return Err(Unread::Syntax);
+            return Err(DocumentError::Syntax);
         }
         values += header.len().max(row.len());
-        if values > MOST_VALUES {
-            return Err(Unread::TooLarge);
+        if values > MAX_VALUES {
+            return Err(DocumentError::TooLarge);
         }
         let mut map = Map::new();
         let mut fields = row.into_iter();
@@ -40,14 +40,14 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
 }
 
 /// The fields of all rows that are not blank. A quote inside a field that does not begin with one is text.
-fn rows(text: &str) -> Result<Vec<Vec<String>>, Unread> {
+fn rows(text: &str) -> Result<Vec<Vec<String>>, DocumentError> {
     let (mut rows, mut row, mut values) = (Vec::new(), Vec::new(), 0);
     let mut rest = text;
     while !rest.is_empty() {
         let (field, after, quoted) = field(rest)?;
         values += 1;
-        if values > MOST_VALUES {
-            return Err(Unread::TooLarge);
+        if values > MAX_VALUES {
+            return Err(DocumentError::TooLarge);
         }
         let blank = row.is_empty() && field.is_empty() && !quoted;
         row.push(field);
@@ -87,14 +87,14 @@ fn line_end(text: &str) -> &str {
 }
 
 /// A field, what follows it, and whether it was quoted.
-fn field(text: &str) -> Result<(String, &str, bool), Unread> {
+fn field(text: &str) -> Result<(String, &str, bool), DocumentError> {
     let Some(mut rest) = text.strip_prefix('"') else {
         let end = text.find([',', '\r', '\n']).unwrap_or(text.len());
         return Ok((text[..end].to_owned(), &text[end..], false));
     };
     let mut field = String::new();
     loop {
-        let (part, after) = rest.split_once('"').ok_or(Unread::Syntax)?;
+        let (part, after) = rest.split_once('"').ok_or(DocumentError::Syntax)?;
         field.push_str(part);
         match after.strip_prefix('"') {
             Some(more) => {

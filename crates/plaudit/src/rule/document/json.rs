@@ -1,10 +1,10 @@
 //! JSON documents, with what Python's `json.loads` takes beyond the standard.
 
-use super::{Dialect, Unread};
+use super::{Dialect, DocumentError};
 use serde_json::Value;
 use std::borrow::Cow;
 
-pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
+pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, DocumentError> {
     let text = match dialect {
         Dialect::Standard => Cow::Borrowed(text),
         Dialect::Python => standard(text)?,
@@ -13,7 +13,7 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
         serde_json::from_str(text).map_err(|error| {
             let message = error.to_string();
             let deep = message.starts_with("recursion limit exceeded");
-            let cause = if deep { Unread::TooLarge } else { Unread::Syntax };
+            let cause = if deep { DocumentError::TooLarge } else { DocumentError::Syntax };
             (cause, message.starts_with("number out of range"))
         })
     };
@@ -51,7 +51,7 @@ fn bounded(text: &str, dialect: Dialect) -> String {
 }
 
 /// The text with a number in the place of each `NaN` and infinity, and with half surrogate pairs replaced.
-fn standard(text: &str) -> Result<Cow<'_, str>, Unread> {
+fn standard(text: &str) -> Result<Cow<'_, str>, DocumentError> {
     let half = memchr::memmem::find(text.as_bytes(), b"\\u").is_some();
     if !half && !text.contains("NaN") && !text.contains("Infinity") {
         return Ok(Cow::Borrowed(text));
@@ -62,14 +62,14 @@ fn standard(text: &str) -> Result<Cow<'_, str>, Unread> {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         if rest.starts_with('"') {
-            let end = string_end(rest).ok_or(Unread::Syntax)?;
+            let end = string_end(rest).ok_or(DocumentError::Syntax)?;
             push_string(&mut out, &rest[..end]);
             rest = &rest[end..];
             continue;
         }
         let (word, number) =
             if rest.starts_with('N') { ("NaN", f64::NAN) } else { ("Infinity", f64::INFINITY) };
-        rest = rest.strip_prefix(word).ok_or(Unread::Syntax)?;
+        rest = rest.strip_prefix(word).ok_or(DocumentError::Syntax)?;
         // The sign, where there is one, has been written before it.
         out.push_str(&super::number(number, Dialect::Python)?.to_string());
     }

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 /// The largest document, in bytes. Any parser reads as much within some twenty milliseconds; that of YAML, half of it.
-const LARGEST: usize = 1 << 18;
+const MAX_BYTES: usize = 1 << 18;
 /// The deepest nesting of a document.
-const DEEPEST: usize = 128;
+const MAX_DEPTH: usize = 128;
 /// The most values of a document, with those that an alias repeats.
-const MOST_VALUES: usize = 30_000;
+const MAX_VALUES: usize = 30_000;
 
 /// How many alternatives of a schema a text is compared with, to find its type.
-const MOST_CHOICES: usize = 64;
+const MAX_CHOICES: usize = 64;
 
 /// What stands for an infinity of Python: a number that is not whole, and as large as such a number can be.
 const PYTHON_INFINITY: f64 = 4_503_599_627_370_495.5;
@@ -60,7 +60,7 @@ impl DocumentFormat {
 
 /// Why a document has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(super) enum DocumentError {
     /// It breaks the syntax of its format.
     Syntax,
     /// It is larger, deeper or has more values than is read.
@@ -79,9 +79,9 @@ pub(super) enum Dialect {
 }
 
 /// The value of a document.
-pub(super) fn read(text: &str, format: DocumentFormat, dialect: Dialect) -> Result<Value, Unread> {
-    if text.len() > if format == DocumentFormat::Yaml { LARGEST / 2 } else { LARGEST } {
-        return Err(Unread::TooLarge);
+pub(super) fn read(text: &str, format: DocumentFormat, dialect: Dialect) -> Result<Value, DocumentError> {
+    if text.len() > if format == DocumentFormat::Yaml { MAX_BYTES / 2 } else { MAX_BYTES } {
+        return Err(DocumentError::TooLarge);
     }
     match format {
         DocumentFormat::Json => json::read(text, dialect),
@@ -110,12 +110,12 @@ fn integer(digits: &str, radix: u32) -> Option<Value> {
 }
 
 /// A number, or why there is none.
-fn number(number: f64, dialect: Dialect) -> Result<Value, Unread> {
+fn number(number: f64, dialect: Dialect) -> Result<Value, DocumentError> {
     if let Some(number) = Number::from_f64(number) {
         return Ok(Value::Number(number));
     }
     match dialect {
-        Dialect::Standard => Err(Unread::Foreign),
+        Dialect::Standard => Err(DocumentError::Foreign),
         Dialect::Python if number.is_nan() => Ok(Value::from(0.5)),
         Dialect::Python => Ok(Value::from(PYTHON_INFINITY.copysign(number))),
     }
@@ -134,7 +134,7 @@ struct Typing<'s> {
 
 impl Typing<'_> {
     fn typed(&self, value: Value, schema: &Value, depth: usize) -> Value {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return value;
         }
         let standard = self.dialect == Dialect::Standard;
@@ -208,7 +208,7 @@ impl Typing<'_> {
     /// The types of all alternatives.
     fn alternatives<'a>(&'a self, schema: &'a Value) -> Vec<&'a str> {
         let all = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(*key)?.as_array());
-        let all = all.into_iter().flatten().take(MOST_CHOICES);
+        let all = all.into_iter().flatten().take(MAX_CHOICES);
         let mut types: Vec<&str> = all.flat_map(|schema| self.kinds(schema)).collect();
         // A text can be anything, so that it comes last.
         types.sort_by_key(|name| *name == "string");
@@ -228,7 +228,7 @@ impl Typing<'_> {
 
 /// A text as the value that a schema names, where it has no type: the one that is written so.
 fn chosen(text: String, schema: &Value) -> Value {
-    let choices = schema.get("enum").and_then(Value::as_array).into_iter().flatten().take(MOST_CHOICES);
+    let choices = schema.get("enum").and_then(Value::as_array).into_iter().flatten().take(MAX_CHOICES);
     let mut choices = choices.chain(schema.get("const"));
     let same = |choice: &&Value| match choice {
         Value::String(choice) => *choice == text,
@@ -274,7 +274,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn value(text: &str, format: DocumentFormat) -> Result<Value, Unread> {
+    fn value(text: &str, format: DocumentFormat) -> Result<Value, DocumentError> {
         read(text, format, Dialect::Standard)
     }
 
@@ -305,22 +305,22 @@ mod tests {
     #[test]
     fn what_is_no_document_has_no_value() {
         for (text, format, unread) in [
-            ("", DocumentFormat::Json, Unread::Syntax),
-            ("{'a': 1}", DocumentFormat::Json, Unread::Syntax),
-            ("[NaN]", DocumentFormat::Json, Unread::Syntax),
-            ("a: [", DocumentFormat::Yaml, Unread::Syntax),
-            ("a: 1\n---\nb: 2\n", DocumentFormat::Yaml, Unread::Syntax),
-            ("!!python/object:os.system ls", DocumentFormat::Yaml, Unread::Syntax),
-            ("a: 2024-05-06", DocumentFormat::Yaml, Unread::Foreign),
-            ("a: .nan", DocumentFormat::Yaml, Unread::Foreign),
-            ("a = b", DocumentFormat::Toml, Unread::Syntax),
-            ("a = 1\na = 2", DocumentFormat::Toml, Unread::Syntax),
-            ("a = 2024-05-06", DocumentFormat::Toml, Unread::Foreign),
-            ("a = inf", DocumentFormat::Toml, Unread::Foreign),
-            ("a,b\n1\n", DocumentFormat::Csv, Unread::Syntax),
-            ("a,a\n1,2\n", DocumentFormat::Csv, Unread::Syntax),
-            ("<a><b></a>", DocumentFormat::Xml, Unread::Syntax),
-            ("<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>", DocumentFormat::Xml, Unread::Syntax),
+            ("", DocumentFormat::Json, DocumentError::Syntax),
+            ("{'a': 1}", DocumentFormat::Json, DocumentError::Syntax),
+            ("[NaN]", DocumentFormat::Json, DocumentError::Syntax),
+            ("a: [", DocumentFormat::Yaml, DocumentError::Syntax),
+            ("a: 1\n---\nb: 2\n", DocumentFormat::Yaml, DocumentError::Syntax),
+            ("!!python/object:os.system ls", DocumentFormat::Yaml, DocumentError::Syntax),
+            ("a: 2024-05-06", DocumentFormat::Yaml, DocumentError::Foreign),
+            ("a: .nan", DocumentFormat::Yaml, DocumentError::Foreign),
+            ("a = b", DocumentFormat::Toml, DocumentError::Syntax),
+            ("a = 1\na = 2", DocumentFormat::Toml, DocumentError::Syntax),
+            ("a = 2024-05-06", DocumentFormat::Toml, DocumentError::Foreign),
+            ("a = inf", DocumentFormat::Toml, DocumentError::Foreign),
+            ("a,b\n1\n", DocumentFormat::Csv, DocumentError::Syntax),
+            ("a,a\n1,2\n", DocumentFormat::Csv, DocumentError::Syntax),
+            ("<a><b></a>", DocumentFormat::Xml, DocumentError::Syntax),
+            ("<!DOCTYPE a [<!ENTITY e \"x\">]><a>&e;</a>", DocumentFormat::Xml, DocumentError::Syntax),
         ] {
             assert_eq!(value(text, format), Err(unread), "{text}");
         }
@@ -329,9 +329,9 @@ mod tests {
             ("[".repeat(1000), DocumentFormat::Yaml),
             (format!("a = {}", "[".repeat(1000)), DocumentFormat::Toml),
             (format!("{}{}", "<a>".repeat(1000), "</a>".repeat(1000)), DocumentFormat::Xml),
-            ("1".repeat(LARGEST + 1), DocumentFormat::Json),
+            ("1".repeat(MAX_BYTES + 1), DocumentFormat::Json),
         ] {
-            assert_eq!(value(&text, format), Err(Unread::TooLarge), "{format:?}");
+            assert_eq!(value(&text, format), Err(DocumentError::TooLarge), "{format:?}");
         }
     }
 
@@ -363,7 +363,7 @@ mod tests {
         let digits = "9".repeat(400);
         assert_eq!(value(&digits, DocumentFormat::Json), Ok(json!(f64::MAX)));
         assert_eq!(read("1e400", DocumentFormat::Json, Dialect::Python), Ok(json!(4_503_599_627_370_495.5)));
-        assert_eq!(value("1e400x", DocumentFormat::Json), Err(Unread::Syntax));
+        assert_eq!(value("1e400x", DocumentFormat::Json), Err(DocumentError::Syntax));
     }
 
     #[test]
@@ -379,7 +379,7 @@ mod tests {
             let one = format!("*a{}", at - 1);
             bomb.push_str(&format!("a{at}: &a{at} [{}]\n", vec![one; 10].join(",")));
         }
-        assert_eq!(value(&bomb, DocumentFormat::Yaml), Err(Unread::TooLarge));
+        assert_eq!(value(&bomb, DocumentFormat::Yaml), Err(DocumentError::TooLarge));
     }
 
     #[test]
@@ -419,8 +419,8 @@ mod tests {
         let python = |text: &str| read(text, DocumentFormat::Json, Dialect::Python);
         assert_eq!(python(r#"["NaN", NaN, -Infinity]"#), Ok(json!(["NaN", 0.5, -4_503_599_627_370_495.5])));
         assert_eq!(python(r#"["\ud800", "\ud83d\ude00"]"#), Ok(json!(["\u{fffd}", "😀"])));
-        assert_eq!(python("[NaNa]"), Err(Unread::Syntax));
-        assert_eq!(read("a: =", DocumentFormat::Yaml, Dialect::Python), Err(Unread::Syntax));
+        assert_eq!(python("[NaNa]"), Err(DocumentError::Syntax));
+        assert_eq!(read("a: =", DocumentFormat::Yaml, Dialect::Python), Err(DocumentError::Syntax));
         let blank = read("\na\n1\n", DocumentFormat::Csv, Dialect::Python);
         assert_eq!(blank, Ok(json!([{"\u{0}": ["a"]}, {"\u{0}": ["1"]}])));
     }

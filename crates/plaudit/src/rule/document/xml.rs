@@ -1,18 +1,18 @@
 //! XML documents, as `xmltodict` turns them into objects: attributes with `@`, text beside them as `#text`, repeated elements
 //! as lists, an element without anything as null.
 
-use super::{DEEPEST, MOST_VALUES, Unread};
+use super::{DocumentError, MAX_DEPTH, MAX_VALUES};
 use roxmltree::{Document, Error, Node, ParsingOptions};
 use serde_json::{Map, Value};
 
-pub(super) fn read(text: &str) -> Result<Value, Unread> {
+pub(super) fn read(text: &str) -> Result<Value, DocumentError> {
     if has_many_attributes(text) {
-        return Err(Unread::TooLarge);
+        return Err(DocumentError::TooLarge);
     }
-    let options = ParsingOptions { nodes_limit: MOST_VALUES as u32, ..ParsingOptions::default() };
+    let options = ParsingOptions { nodes_limit: MAX_VALUES as u32, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| match error {
-        Error::NodesLimitReached => Unread::TooLarge,
-        _ => Unread::Syntax,
+        Error::NodesLimitReached => DocumentError::TooLarge,
+        _ => DocumentError::Syntax,
     })?;
     let root = document.root_element();
     let mut map = Map::new();
@@ -23,11 +23,11 @@ pub(super) fn read(text: &str) -> Result<Value, Unread> {
 /// Whether an element may have so many attributes that the parser, which compares each with each, becomes slow. No `<` stands
 /// inside a tag, so that what lies between two of them holds the attributes of one element at most.
 fn has_many_attributes(text: &str) -> bool {
-    const MOST: usize = 1000;
+    const MAX_ATTRIBUTES: usize = 1000;
     let mut count = 0;
     memchr::memchr2_iter(b'<', b'=', text.as_bytes()).any(|at| {
         count = if text.as_bytes()[at] == b'<' { 0 } else { count + 1 };
-        count > MOST
+        count > MAX_ATTRIBUTES
     })
 }
 
@@ -38,9 +38,9 @@ fn name(node: &Node<'_, '_>) -> String {
     prefix.map_or_else(|| tag.name().to_owned(), |prefix| format!("{prefix}:{}", tag.name()))
 }
 
-fn element(node: Node<'_, '_>, depth: usize) -> Result<Value, Unread> {
-    if depth > DEEPEST {
-        return Err(Unread::TooLarge);
+fn element(node: Node<'_, '_>, depth: usize) -> Result<Value, DocumentError> {
+    if depth > MAX_DEPTH {
+        return Err(DocumentError::TooLarge);
     }
     let mut map = Map::new();
     for attribute in node.attributes() {

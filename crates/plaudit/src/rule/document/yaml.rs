@@ -1,15 +1,15 @@
 //! YAML documents: the events of the parser, with PyYAML's meaning of plain scalars, aliases and merge keys.
 
-use super::{DEEPEST, Dialect, MOST_VALUES, Unread};
+use super::{Dialect, DocumentError, MAX_DEPTH, MAX_VALUES};
 use saphyr_parser::{Event, Parser, ScalarStyle, Tag};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
+pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, DocumentError> {
     // The parser would take a NUL for the end.
     if memchr::memchr(0, text.as_bytes()).is_some() {
-        return Err(Unread::Syntax);
+        return Err(DocumentError::Syntax);
     }
     let mut reader = YamlReader {
         dialect,
@@ -22,7 +22,7 @@ pub(super) fn read(text: &str, dialect: Dialect) -> Result<Value, Unread> {
     for event in Parser::new_from_str(text) {
         let (event, _) = event.map_err(|error| {
             let deep = error.info().contains("recursion limit");
-            if deep { Unread::TooLarge } else { Unread::Syntax }
+            if deep { DocumentError::TooLarge } else { DocumentError::Syntax }
         })?;
         reader.event(event)?;
     }
@@ -63,15 +63,15 @@ struct YamlReader {
 }
 
 impl YamlReader {
-    fn event(&mut self, event: Event<'_>) -> Result<(), Unread> {
+    fn event(&mut self, event: Event<'_>) -> Result<(), DocumentError> {
         match event {
             Event::DocumentStart(_) => {
                 self.documents += 1;
-                if self.documents > 1 { Err(Unread::Syntax) } else { Ok(()) }
+                if self.documents > 1 { Err(DocumentError::Syntax) } else { Ok(()) }
             }
             Event::Alias(anchor) => {
                 // One that its own value holds has no end.
-                let (value, count) = self.anchors.get(&anchor).ok_or(Unread::Syntax)?;
+                let (value, count) = self.anchors.get(&anchor).ok_or(DocumentError::Syntax)?;
                 let (value, count) = (value.clone(), *count);
                 self.count(count)?;
                 self.place(value)
@@ -90,35 +90,35 @@ impl YamlReader {
         }
     }
 
-    fn count(&mut self, values: usize) -> Result<(), Unread> {
+    fn count(&mut self, values: usize) -> Result<(), DocumentError> {
         self.values += values;
-        if self.values > MOST_VALUES { Err(Unread::TooLarge) } else { Ok(()) }
+        if self.values > MAX_VALUES { Err(DocumentError::TooLarge) } else { Ok(()) }
     }
 
     fn wants_key(&self) -> bool {
         matches!(self.open.last(), Some(OpenYaml { body: YamlBody::Map { key: None, .. }, .. }))
     }
 
-    fn begin(&mut self, anchor: usize, body: YamlBody) -> Result<(), Unread> {
+    fn begin(&mut self, anchor: usize, body: YamlBody) -> Result<(), DocumentError> {
         // PyYAML refuses lists and maps as keys, because they cannot be hashed.
         if self.wants_key() {
-            return Err(Unread::Syntax);
+            return Err(DocumentError::Syntax);
         }
-        if self.open.len() == DEEPEST {
-            return Err(Unread::TooLarge);
+        if self.open.len() == MAX_DEPTH {
+            return Err(DocumentError::TooLarge);
         }
         self.count(1)?;
         self.open.push(OpenYaml { anchor, values: self.values - 1, body });
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), Unread> {
-        let Some(open) = self.open.pop() else { return Err(Unread::Syntax) };
+    fn end(&mut self) -> Result<(), DocumentError> {
+        let Some(open) = self.open.pop() else { return Err(DocumentError::Syntax) };
         let value = match open.body {
             YamlBody::List(items) => Value::Array(items),
             YamlBody::Map { mut entries, merged, .. } => {
                 for map in merged {
-                    let Value::Object(map) = map else { return Err(Unread::Syntax) };
+                    let Value::Object(map) = map else { return Err(DocumentError::Syntax) };
                     for (key, value) in map {
                         entries.entry(key).or_insert(value);
                     }
@@ -140,7 +140,7 @@ impl YamlReader {
         style: ScalarStyle,
         anchor: usize,
         tag: Option<Cow<'_, Tag>>,
-    ) -> Result<(), Unread> {
+    ) -> Result<(), DocumentError> {
         self.count(1)?;
         let plain = style == ScalarStyle::Plain;
         if plain && tag.is_none() && text == "<<" && self.wants_key() {
@@ -157,7 +157,7 @@ impl YamlReader {
         self.place(value)
     }
 
-    fn set_key(&mut self, new: YamlKey) -> Result<(), Unread> {
+    fn set_key(&mut self, new: YamlKey) -> Result<(), DocumentError> {
         if let Some(OpenYaml { body: YamlBody::Map { key, .. }, .. }) = self.open.last_mut() {
             *key = Some(new);
         }
@@ -165,11 +165,11 @@ impl YamlReader {
     }
 
     /// A value where it belongs: as the next key, as the value of the last one, or in a list.
-    fn place(&mut self, value: Value) -> Result<(), Unread> {
+    fn place(&mut self, value: Value) -> Result<(), DocumentError> {
         if self.wants_key() {
             let text = match value {
                 Value::String(text) => text,
-                Value::Array(_) | Value::Object(_) => return Err(Unread::Syntax),
+                Value::Array(_) | Value::Object(_) => return Err(DocumentError::Syntax),
                 // To Python, the key `on` is true and not the text "on".
                 other if self.dialect == Dialect::Python => format!("\u{0}{other}"),
                 other => other.to_string(),
@@ -185,7 +185,7 @@ impl YamlReader {
                 }
                 (Some(YamlKey::Merge), Value::Array(maps)) => merged.extend(maps),
                 (Some(YamlKey::Merge), map) => merged.push(map),
-                (None, _) => return Err(Unread::Syntax),
+                (None, _) => return Err(DocumentError::Syntax),
             },
         }
         Ok(())
@@ -197,15 +197,15 @@ fn core_name(tag: &Tag) -> Option<&str> {
     tag.is_yaml_core_schema().then_some(tag.suffix.as_str())
 }
 
-fn check_tag(tag: Option<&Tag>, wanted: &str) -> Result<(), Unread> {
+fn check_tag(tag: Option<&Tag>, wanted: &str) -> Result<(), DocumentError> {
     match tag {
         None => Ok(()),
         Some(tag) if core_name(tag) == Some(wanted) || tag.handle == "!" && tag.suffix.is_empty() => Ok(()),
-        Some(_) => Err(Unread::Syntax),
+        Some(_) => Err(DocumentError::Syntax),
     }
 }
 
-fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, Unread> {
+fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, DocumentError> {
     if tag.handle.is_empty() && tag.suffix == "!" || tag.handle == "!" && tag.suffix.is_empty() {
         return Ok(Value::String(text.to_owned()));
     }
@@ -219,8 +219,8 @@ fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, Unread> {
             (value, _) => value,
         },
         Some("int" | "bool" | "null") => resolve(text, dialect)?,
-        Some("timestamp") => return Err(Unread::Foreign),
-        _ => return Err(Unread::Syntax),
+        Some("timestamp") => return Err(DocumentError::Foreign),
+        _ => return Err(DocumentError::Syntax),
     };
     let fits = match core_name(tag) {
         Some("int") => {
@@ -230,14 +230,14 @@ fn tagged(tag: &Tag, text: &str, dialect: Dialect) -> Result<Value, Unread> {
         Some("bool") => value.is_boolean(),
         _ => value.is_null(),
     };
-    if fits { Ok(value) } else { Err(Unread::Syntax) }
+    if fits { Ok(value) } else { Err(DocumentError::Syntax) }
 }
 
 /// The value of a plain scalar by the rules of YAML 1.1, as PyYAML has them.
-fn resolve(text: &str, dialect: Dialect) -> Result<Value, Unread> {
+fn resolve(text: &str, dialect: Dialect) -> Result<Value, DocumentError> {
     match text {
         // Python has no value for these.
-        "=" | "<<" if dialect == Dialect::Python => return Err(Unread::Syntax),
+        "=" | "<<" if dialect == Dialect::Python => return Err(DocumentError::Syntax),
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Value::Null),
         "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
             return Ok(Value::Bool(true));
@@ -261,13 +261,13 @@ fn resolve(text: &str, dialect: Dialect) -> Result<Value, Unread> {
     }
     if let Some((digits, radix)) = whole(digits) {
         let signed = format!("{}{digits}", if sign < 0.0 { "-" } else { "" });
-        return super::integer(&signed, radix).ok_or(Unread::Syntax);
+        return super::integer(&signed, radix).ok_or(DocumentError::Syntax);
     }
     if is_timestamp(text) {
-        return Err(Unread::Foreign);
+        return Err(DocumentError::Foreign);
     }
     match sexagesimal(digits).or_else(|| decimal(digits, sign < 0.0 || text.starts_with('+'))) {
-        Some((size, true)) => super::integer(&format!("{:.0}", size * sign), 10).ok_or(Unread::Syntax),
+        Some((size, true)) => super::integer(&format!("{:.0}", size * sign), 10).ok_or(DocumentError::Syntax),
         Some((size, false)) => super::number(size * sign, dialect),
         None => Ok(Value::String(text.to_owned())),
     }

@@ -5,13 +5,13 @@ use super::formats::Format;
 use super::keywords::{self, About};
 use super::resources::{Documents, Resources, SchemaDraft};
 use super::values;
-use super::{SchemaChecker, SchemaFailure};
+use super::{SchemaChecker, SchemaError};
 use crate::rule::pattern::Searcher;
 use serde_json::{Map, Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most patterns of a schema.
-const MOST_PATTERNS: usize = 256;
+const MAX_PATTERNS: usize = 256;
 
 /// How schemas are read.
 #[derive(Clone, Copy, Default)]
@@ -133,7 +133,7 @@ impl SchemaNode {
 impl CompiledSchema {
     /// Reads a schema as a whole, so that whether it can be checked does not depend on the value. What stands in definitions
     /// is read where a reference leads to it.
-    pub(in crate::rule) fn read(root: &Value, reading: Reading<'_>) -> Result<Self, SchemaFailure> {
+    pub(in crate::rule) fn read(root: &Value, reading: Reading<'_>) -> Result<Self, SchemaError> {
         let (none, nothing) = (Documents::new(), Map::new());
         let documents = reading.documents.unwrap_or(&none);
         let mut compiler = Compiler {
@@ -158,7 +158,7 @@ impl CompiledSchema {
         let compiled = Self { nodes, patterns, dynamic, python: reading.python };
         // A reference that leads back to itself cannot be checked for any value.
         match SchemaChecker::new().check(&compiled, &Value::Null) {
-            Err(SchemaFailure::Unsupported(what)) => unsupported(what),
+            Err(SchemaError::Unsupported(what)) => unsupported(what),
             _ => Ok(compiled),
         }
     }
@@ -182,8 +182,8 @@ struct Compiler<'s> {
     holders: BTreeMap<&'s str, Vec<(usize, &'s Value)>>,
 }
 
-fn unsupported<T>(what: impl Into<String>) -> Result<T, SchemaFailure> {
-    Err(SchemaFailure::Unsupported(what.into()))
+fn unsupported<T>(what: impl Into<String>) -> Result<T, SchemaError> {
+    Err(SchemaError::Unsupported(what.into()))
 }
 
 impl<'s> Compiler<'s> {
@@ -200,7 +200,7 @@ impl<'s> Compiler<'s> {
         at
     }
 
-    fn fill(&mut self, at: usize, schema: &'s Value) -> Result<(), SchemaFailure> {
+    fn fill(&mut self, at: usize, schema: &'s Value) -> Result<(), SchemaError> {
         let rules = match schema {
             Value::Bool(always) => {
                 self.nodes[at].never = !always;
@@ -263,7 +263,7 @@ impl<'s> Compiler<'s> {
         &mut self,
         rules: &'s Map<String, Value>,
         resource: usize,
-    ) -> Result<Vec<SchemaReference>, SchemaFailure> {
+    ) -> Result<Vec<SchemaReference>, SchemaError> {
         let mut all = Vec::new();
         for key in ["$ref", "$dynamicRef", "$recursiveRef"] {
             let Some(written) = rules.get(key) else { continue };
@@ -316,11 +316,11 @@ impl<'s> Compiler<'s> {
         }
     }
 
-    fn pattern(&mut self, key: &str, pattern: &'s str) -> Result<usize, SchemaFailure> {
+    fn pattern(&mut self, key: &str, pattern: &'s str) -> Result<usize, SchemaError> {
         if let Some(known) = self.by_pattern.get(pattern) {
             return Ok(*known);
         }
-        if self.patterns.len() == MOST_PATTERNS {
+        if self.patterns.len() == MAX_PATTERNS {
             return unsupported(key);
         }
         let compiled = match self.reading.python {
@@ -328,7 +328,7 @@ impl<'s> Compiler<'s> {
             false => Searcher::new(&ecma::translated(pattern)),
         };
         let compiled = compiled.map_err(|cause| {
-            SchemaFailure::Unsupported(format!("{key} ({})", cause.split(':').next().unwrap_or("")))
+            SchemaError::Unsupported(format!("{key} ({})", cause.split(':').next().unwrap_or("")))
         })?;
         self.patterns.push(compiled);
         self.by_pattern.insert(pattern, self.patterns.len() - 1);
@@ -340,7 +340,7 @@ impl<'s> Compiler<'s> {
         rules: &'s Map<String, Value>,
         limits: &'s Map<String, Value>,
         formats: bool,
-    ) -> Result<Option<Box<TextRules>>, SchemaFailure> {
+    ) -> Result<Option<Box<TextRules>>, SchemaError> {
         let sizes = sizes(limits, "minLength", "maxLength");
         let pattern = limits.get("pattern").and_then(Value::as_str);
         let pattern = pattern.map(|pattern| self.pattern("pattern", pattern)).transpose()?;
@@ -383,7 +383,7 @@ impl<'s> Compiler<'s> {
         rules: &'s Map<String, Value>,
         limits: &'s Map<String, Value>,
         resource: usize,
-    ) -> Result<Box<ObjectRules>, SchemaFailure> {
+    ) -> Result<Box<ObjectRules>, SchemaError> {
         let mut one = |key: &str| rules.get(key).map(|schema| self.node(schema, resource));
         let (names, rest) = (one("propertyNames"), one("additionalProperties"));
         let unevaluated = one("unevaluatedProperties");

@@ -6,7 +6,7 @@ use regex_automata::util::syntax;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The deepest nesting of a pattern. Its parser is recursive.
-const DEEPEST: u32 = 64;
+const MAX_DEPTH: u32 = 64;
 
 /// A format that is known. Others restrict nothing.
 #[derive(Clone, Copy)]
@@ -173,8 +173,8 @@ fn is_email(text: &str, international: bool) -> bool {
 
 /// A name of RFC 1123, or with letters of other scripts one of RFC 5890. Which characters IDNA allows is not looked up.
 fn is_hostname(text: &str, international: bool) -> bool {
-    const LONGEST: usize = 253;
-    const LONGEST_LABEL: usize = 63;
+    const MAX_LENGTH: usize = 253;
+    const MAX_LABEL: usize = 63;
     let stop =
         |char: char| char == '.' || international && matches!(char, '\u{3002}' | '\u{FF0E}' | '\u{FF61}');
     let label = |label: &str| {
@@ -184,14 +184,14 @@ fn is_hostname(text: &str, international: bool) -> bool {
                 || international && !char.is_ascii() && char.is_alphanumeric()
         };
         let hyphens = label.get(2..4) == Some("--");
-        (1..=LONGEST_LABEL).contains(&label.chars().count())
+        (1..=MAX_LABEL).contains(&label.chars().count())
             && label.chars().all(letter)
             && !label.starts_with('-')
             && !label.ends_with('-')
             // Two hyphens there are for labels of IDNA.
             && (!hyphens || label.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("xn--")) && label.len() > 4)
     };
-    text.chars().count() <= LONGEST && text.split(stop).all(label)
+    text.chars().count() <= MAX_LENGTH && text.split(stop).all(label)
 }
 
 fn is_pointer(text: &str) -> bool {
@@ -214,7 +214,7 @@ fn is_regex(text: &str) -> bool {
             return false;
         }
     }
-    let limits = syntax::Config::new().nest_limit(DEEPEST);
+    let limits = syntax::Config::new().nest_limit(MAX_DEPTH);
     match syntax::parse_with(&ecma::translated(text), &limits) {
         Ok(_) => true,
         Err(error) => error.to_string().contains("not supported"),

@@ -27,17 +27,17 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// How many values and schemas may be looked at for one response: some ten milliseconds.
-const MOST_WORK: u64 = 250_000;
+const MAX_WORK: u64 = 250_000;
 /// How many references and alternatives may follow one another on the way to one value.
-const DEEPEST: usize = 64;
+const MAX_DEPTH: usize = 64;
 /// How many schemas may be open at once. The validator is recursive.
-const MOST_OPEN: usize = 512;
+const MAX_OPEN: usize = 512;
 
 /// Why a value is not simply valid.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum SchemaFailure {
+pub(super) enum SchemaError {
     /// The value breaks the schema.
-    Wrong(Breach),
+    Wrong(SchemaViolation),
     /// The schema has a keyword, or a form of one, that is not checked.
     Unsupported(String),
     /// The value takes too long to check.
@@ -46,14 +46,14 @@ pub(super) enum SchemaFailure {
 
 /// Where a value breaks a schema.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Breach {
+pub(super) struct SchemaViolation {
     /// The keyword that it breaks.
     pub(super) keyword: &'static str,
     /// The keys and places that lead to the value, the last one first.
     steps: Vec<String>,
 }
 
-impl Breach {
+impl SchemaViolation {
     /// The JSON pointer of the value: empty for the whole.
     pub(super) fn path(&self) -> String {
         let escaped = |step: &String| format!("/{}", step.replace('~', "~0").replace('/', "~1"));
@@ -61,7 +61,7 @@ impl Breach {
     }
 }
 
-type Checked = Result<(), SchemaFailure>;
+type Checked = Result<(), SchemaError>;
 
 /// Checks the values of one response against schemas.
 pub(super) struct SchemaChecker {
@@ -100,7 +100,7 @@ impl<'v> Evaluated<'v> {
 
 impl SchemaChecker {
     pub(super) const fn new() -> Self {
-        Self { left: MOST_WORK, open: 0, scopes: Vec::new() }
+        Self { left: MAX_WORK, open: 0, scopes: Vec::new() }
     }
 
     /// Whether a value is valid by a schema.
@@ -110,7 +110,7 @@ impl SchemaChecker {
 
     fn spend(&mut self, work: usize) -> Checked {
         self.left = self.left.saturating_sub(1 + work as u64);
-        if self.left == 0 { Err(SchemaFailure::TooMuch) } else { Ok(()) }
+        if self.left == 0 { Err(SchemaError::TooMuch) } else { Ok(()) }
     }
 
     /// Whether a part of a value is valid.
@@ -127,11 +127,11 @@ impl SchemaChecker {
         seen: &mut Evaluated<'v>,
     ) -> Checked {
         self.spend(0)?;
-        if depth > DEEPEST {
-            return Err(SchemaFailure::Unsupported("a reference that leads to itself".to_owned()));
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::Unsupported("a reference that leads to itself".to_owned()));
         }
-        if self.open == MOST_OPEN {
-            return Err(SchemaFailure::TooMuch);
+        if self.open == MAX_OPEN {
+            return Err(SchemaError::TooMuch);
         }
         let Some(node) = of.nodes.get(at) else { return Ok(()) };
         let enters = self.scopes.last() != Some(&node.resource);
@@ -161,10 +161,10 @@ impl SchemaChecker {
         value: &'v Value,
         depth: usize,
         seen: &mut Evaluated<'v>,
-    ) -> Result<bool, SchemaFailure> {
+    ) -> Result<bool, SchemaError> {
         match self.value(of, at, value, depth + 1, seen) {
             Ok(()) => Ok(true),
-            Err(SchemaFailure::Wrong(_)) => Ok(false),
+            Err(SchemaError::Wrong(_)) => Ok(false),
             Err(other) => Err(other),
         }
     }
@@ -208,7 +208,7 @@ impl SchemaChecker {
     }
 
     /// The schema that a reference leads to: that of the outermost resource that has the anchor, where it is a dynamic one.
-    fn target(&mut self, of: &CompiledSchema, reference: &SchemaReference) -> Result<usize, SchemaFailure> {
+    fn target(&mut self, of: &CompiledSchema, reference: &SchemaReference) -> Result<usize, SchemaError> {
         let Some(holders) = reference.dynamic.and_then(|name| of.dynamic.get(name)) else {
             return Ok(reference.to);
         };
@@ -232,10 +232,10 @@ impl SchemaChecker {
         Ok(())
     }
 
-    fn pattern(&mut self, of: &CompiledSchema, pattern: usize, text: &str) -> Result<bool, SchemaFailure> {
+    fn pattern(&mut self, of: &CompiledSchema, pattern: usize, text: &str) -> Result<bool, SchemaError> {
         self.spend(text.len() / 16)?;
         let found = of.patterns.get(pattern).map_or(Ok(None), |pattern| pattern.search(text));
-        found.map(|found| found.is_some()).map_err(|_| SchemaFailure::TooMuch)
+        found.map(|found| found.is_some()).map_err(|_| SchemaError::TooMuch)
     }
 
     fn combined<'v>(
@@ -327,7 +327,7 @@ impl SchemaChecker {
     }
 
     /// Whether a part of a value is valid, where that is only a question.
-    fn asked(&mut self, of: &CompiledSchema, at: usize, value: &Value) -> Result<bool, SchemaFailure> {
+    fn asked(&mut self, of: &CompiledSchema, at: usize, value: &Value) -> Result<bool, SchemaError> {
         self.fits(of, at, value, 0, &mut Evaluated::default())
     }
 
@@ -419,8 +419,8 @@ fn has_size(sizes: &Sizes, size: usize, [least, most]: [&'static str; 2]) -> Che
     check(most, sizes.most.is_none_or(|most| size as f64 <= most))
 }
 
-fn failure(keyword: &'static str) -> SchemaFailure {
-    SchemaFailure::Wrong(Breach { keyword, steps: Vec::new() })
+fn failure(keyword: &'static str) -> SchemaError {
+    SchemaError::Wrong(SchemaViolation { keyword, steps: Vec::new() })
 }
 
 fn wrong(keyword: &'static str) -> Checked {
@@ -432,8 +432,8 @@ fn check(keyword: &'static str, holds: bool) -> Checked {
 }
 
 /// A failure of a value, told by one that holds it.
-fn below(mut failure: SchemaFailure, step: impl FnOnce() -> String) -> SchemaFailure {
-    if let SchemaFailure::Wrong(breach) = &mut failure {
+fn below(mut failure: SchemaError, step: impl FnOnce() -> String) -> SchemaError {
+    if let SchemaError::Wrong(breach) = &mut failure {
         breach.steps.push(step());
     }
     failure
@@ -444,7 +444,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn read(schema: &Value) -> Result<CompiledSchema, SchemaFailure> {
+    fn read(schema: &Value) -> Result<CompiledSchema, SchemaError> {
         CompiledSchema::read(schema, Reading::default())
     }
 
@@ -529,14 +529,14 @@ mod tests {
             (json!({"items": [{"type": "string"}], "additionalItems": false}), json!(["a"]), json!(["a", 1])),
         ] {
             assert_eq!(ask(schema.clone(), good), Ok(()), "{schema}");
-            assert!(matches!(ask(schema.clone(), bad), Err(SchemaFailure::Wrong(_))), "{schema}");
+            assert!(matches!(ask(schema.clone(), bad), Err(SchemaError::Wrong(_))), "{schema}");
         }
     }
 
     #[test]
     fn a_breach_has_a_place_and_a_keyword() {
         let place = |schema: Value, value: Value| match ask(schema, value) {
-            Err(SchemaFailure::Wrong(breach)) => format!("{} {}", breach.path(), breach.keyword),
+            Err(SchemaError::Wrong(breach)) => format!("{} {}", breach.path(), breach.keyword),
             other => format!("{other:?}"),
         };
         for (schema, value, told) in [
@@ -566,7 +566,7 @@ mod tests {
             json!({"properties": "p", "of": {}}),
             json!({"properties": "p", "of": {"x": 1, "y": 1}}),
         ] {
-            assert!(matches!(valid(bad.clone()), Err(SchemaFailure::Wrong(_))), "{bad}");
+            assert!(matches!(valid(bad.clone()), Err(SchemaError::Wrong(_))), "{bad}");
         }
     }
 
@@ -585,7 +585,7 @@ mod tests {
         for _ in 0..300 {
             value = json!([value]);
         }
-        assert_eq!(SchemaChecker::new().check(&read(&long).unwrap(), &value), Err(SchemaFailure::TooMuch));
+        assert_eq!(SchemaChecker::new().check(&read(&long).unwrap(), &value), Err(SchemaError::TooMuch));
     }
 
     #[test]
@@ -599,7 +599,7 @@ mod tests {
             json!({"type": "date"}),
             json!({"minimum": 1, "exclusiveMinimum": "1"}),
         ] {
-            let unsupported = matches!(ask(schema.clone(), json!("x")), Err(SchemaFailure::Unsupported(_)));
+            let unsupported = matches!(ask(schema.clone(), json!("x")), Err(SchemaError::Unsupported(_)));
             assert!(unsupported, "{schema}");
         }
         assert_eq!(ask(json!({"title": "t", "format": "date", "x-order": 1}), json!("x")), Ok(()));
@@ -612,7 +612,7 @@ mod tests {
             json!({"allOf": [{"$ref": "#"}]}),
             json!({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}),
         ] {
-            assert!(matches!(read(&schema), Err(SchemaFailure::Unsupported(_))), "{schema}");
+            assert!(matches!(read(&schema), Err(SchemaError::Unsupported(_))), "{schema}");
         }
         assert!(read(&json!({"type": "object", "properties": {"a": {"$ref": "#"}}})).is_ok());
     }
@@ -626,6 +626,6 @@ mod tests {
         for _ in 0..40 {
             value = json!({"a": value});
         }
-        assert_eq!(SchemaChecker::new().check(&read(&schema).unwrap(), &value), Err(SchemaFailure::TooMuch));
+        assert_eq!(SchemaChecker::new().check(&read(&schema).unwrap(), &value), Err(SchemaError::TooMuch));
     }
 }

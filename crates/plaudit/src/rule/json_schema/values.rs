@@ -70,7 +70,7 @@ pub(super) fn is_multiple(number: &Number, step: &Number, python: bool) -> bool 
 
 /// The digits of a number as it is written, and how many of them stand behind the point; nothing for one with many.
 fn decimal(number: &Number) -> Option<(i128, u32)> {
-    const MOST_PLACES: i32 = 30;
+    const MAX_PLACES: i32 = 30;
     let written = number.to_string();
     let (digits, power) = written.split_once(['e', 'E']).unwrap_or((&written, "0"));
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -78,8 +78,8 @@ fn decimal(number: &Number) -> Option<(i128, u32)> {
     let places = i32::try_from(part.len()).ok()?.checked_sub(power.parse().ok()?)?;
     let digits: i128 = format!("{whole}{part}").parse().ok()?;
     match u32::try_from(places) {
-        Ok(places) if places <= MOST_PLACES as u32 => Some((digits, places)),
-        Err(_) if places >= -MOST_PLACES => {
+        Ok(places) if places <= MAX_PLACES as u32 => Some((digits, places)),
+        Err(_) if places >= -MAX_PLACES => {
             Some((digits.checked_mul(10_i128.checked_pow(places.unsigned_abs())?)?, 0))
         }
         _ => None,

@@ -17,14 +17,14 @@ pub(super) const DENSE: usize = 128;
 const OTHERS: usize = 2;
 
 /// Which strengths are coupled: for each one, the others in order.
-pub(super) struct SparsityPattern {
+pub(super) struct HessianPattern {
     starts: Vec<usize>,
     others: Vec<usize>,
     /// For each coupling, the place of the same one seen from the other side.
     mirrored: Vec<usize>,
 }
 
-impl SparsityPattern {
+impl HessianPattern {
     /// Of the pairs among `n` responses, in any order and as often as they come.
     pub(super) fn new(n: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Self {
         let mut both: Vec<(usize, usize)> = pairs.flat_map(|(one, two)| [(one, two), (two, one)]).collect();
@@ -60,7 +60,7 @@ pub(super) enum Matrix {
 
 impl Matrix {
     /// A matrix with nothing but a diagonal.
-    pub(super) fn diagonal(diagonal: &[f64], pattern: Option<&Arc<SparsityPattern>>) -> Self {
+    pub(super) fn diagonal(diagonal: &[f64], pattern: Option<&Arc<HessianPattern>>) -> Self {
         let size = diagonal.len();
         if let Some(pattern) = pattern {
             return Self::Pairs(Pairs::new(diagonal, pattern));
@@ -121,7 +121,7 @@ impl Curvature {
 
 /// A symmetric matrix of which the strengths are coupled by pairs, and the other unknowns with everything.
 pub(super) struct Pairs {
-    pattern: Arc<SparsityPattern>,
+    pattern: Arc<HessianPattern>,
     diagonal: Vec<f64>,
     /// The entries that the pattern names, each of them twice.
     coupled: Vec<f64>,
@@ -143,7 +143,7 @@ struct Beliefs {
 const ROUNDS: usize = 1000;
 
 impl Pairs {
-    fn new(diagonal: &[f64], pattern: &Arc<SparsityPattern>) -> Self {
+    fn new(diagonal: &[f64], pattern: &Arc<HessianPattern>) -> Self {
         let n = diagonal.len() - OTHERS;
         let mut corner = [[0.0; OTHERS]; OTHERS];
         for (at, row) in corner.iter_mut().enumerate() {
@@ -320,7 +320,7 @@ mod tests {
     /// A chain of strengths with two others, whole and by pairs.
     fn both(n: usize) -> [Curvature; 2] {
         let diagonal: Vec<f64> = (0..n + OTHERS).map(|at| 0.5 + at as f64 / 10.0).collect();
-        let pattern = Arc::new(SparsityPattern::new(n, (1..n).map(|at| (at - 1, at))));
+        let pattern = Arc::new(HessianPattern::new(n, (1..n).map(|at| (at - 1, at))));
         [None, Some(&pattern)].map(|pattern| {
             let mut matrix = Matrix::diagonal(&diagonal, pattern);
             for at in 1..n {
