@@ -90,15 +90,15 @@ class Side:
         return answers, time.perf_counter() - began
 
 
-def batch(stage, words, groups, chance, round_):
+def batch(fixtures, words, groups, chance, round_):
     """A training batch in shuffled order."""
     rollouts = []
     for group in range(groups):
         for member in range(SIZE):
-            text = " ".join(chance.choice(stage.WORDS) for _ in range(200))
+            text = " ".join(chance.choice(fixtures.WORDS) for _ in range(200))
             uid = f"{round_}-{group}"
             rollouts.append(
-                stage.rollout(words, text, uid=uid, session=member, reference="the answer is forty two")
+                fixtures.rollout(words, text, uid=uid, session=member, reference="the answer is forty two")
             )
     chance.shuffle(rollouts)
     return rollouts
@@ -140,7 +140,7 @@ def engine_pids(ray):
 def measure(options):
     sys.path.insert(0, str(ROOT / "python" / "tests" / "trainers" / "verl"))
     import ray
-    import stage
+    import fixtures
     from verl.utils import hf_tokenizer
 
     path = os.pathsep.join(filter(None, (str(ROOT / "python"), os.environ.get("PYTHONPATH"))))
@@ -153,7 +153,7 @@ def measure(options):
     chance = random.Random(11)
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        model = stage.tokenizer(folder / "model")
+        model = fixtures.tokenizer(folder / "model")
         for name, text in (
             ("constant.py", CONSTANT),
             ("timed.py", TIMED),
@@ -167,21 +167,21 @@ def measure(options):
         )
         naive = Side(
             "naive",
-            stage.compose(model, f"reward.custom_reward_function.path={folder / 'constant.py'}", *common),
+            fixtures.compose(model, f"reward.custom_reward_function.path={folder / 'constant.py'}", *common),
         )
-        manager = stage.plaudit(folder / "recipe.yaml")
+        manager = fixtures.plaudit(folder / "recipe.yaml")
         timed = (
             f"reward.reward_manager.module.path={folder / 'timed.py'}",
             "reward.reward_manager.name=Timed",
         )
-        plaudit = Side("reward_loop_worker", stage.compose(model, *manager, *common, *timed))
+        plaudit = Side("reward_loop_worker", fixtures.compose(model, *manager, *common, *timed))
         words = hf_tokenizer(str(model))
 
         rounds = []
         for number in range(-1, options.rounds):
             found = {"load": round(os.getloadavg()[0], 2)}
             for name, side in (("naive", naive), ("plaudit", plaudit)):
-                rollouts = batch(stage, words, options.groups, chance, f"{name}-{number}")
+                rollouts = batch(fixtures, words, options.groups, chance, f"{name}-{number}")
                 pids = [*side.pids, os.getpid(), *(engine_pids(ray) if name == "plaudit" else ())]
                 before = cpu_s(pids)
                 answers, wall = side.score(rollouts, chance)
@@ -192,7 +192,7 @@ def measure(options):
                 if name == "plaudit":
                     check(answers)
                     found["wait"] = waits(rollouts, answers)
-            rollouts = batch(stage, words, options.groups, chance, f"even-{number}")
+            rollouts = batch(fixtures, words, options.groups, chance, f"even-{number}")
             answers, _ = plaudit.score(rollouts, chance, 2.0 / found["naive"]["per_s"])
             check(answers)
             found["wait_evenly"] = waits(rollouts, answers)

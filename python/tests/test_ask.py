@@ -56,7 +56,14 @@ class Judge:
 
     def settings(self, **more) -> dict:
         address = f"http://127.0.0.1:{self.server.server_port}/v1"
-        return {"base_url": address, "model": "m", "hedge_share": 0.0, "attempts": 1, "patience": "1ms", **more}
+        return {
+            "base_url": address,
+            "model": "m",
+            "hedge_share": 0.0,
+            "attempts": 1,
+            "patience": "1ms",
+            **more,
+        }
 
     def end(self) -> None:
         self.released.set()

@@ -168,7 +168,7 @@ def test_answers_are_as_they_are_described(service: Service) -> None:
     call("DELETE", "/v1/jobs/{job}", job=job)
     call("GET", "/v1/jobs/{job}", job=job, expect=404)
 
-    dialects(service)
+    trainer_clients(service)
 
     call("GET", "/v1/runs")
     call("GET", "/v1/runs/{run}", run=run)
@@ -187,7 +187,7 @@ def test_answers_are_as_they_are_described(service: Service) -> None:
     assert described == service.seen
 
 
-def dialects(service: Service) -> None:
+def trainer_clients(service: Service) -> None:
     """Asks as the clients of other trainers do, for no run and for one."""
     call = service.call
     for run in ("", "/{run}"):

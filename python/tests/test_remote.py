@@ -23,26 +23,26 @@ from plaudit.remote import Job, Service, ServiceError
 SCORED = {"id": "a", "group": "g", "total": 0.5, "outcome": "scored", "components": {}}
 
 
-class Stage:
+class FakeService:
     """A service that answers what it is told to, one after the other, and notes what it was asked."""
 
     def __init__(self, *replies: tuple[int, dict[str, str], Any]) -> None:
         self.replies = list(replies)
         self.asked: list[tuple[str, dict[str, str], Any]] = []
         self.connections = 0
-        stage = self
+        fake = self
 
-        class Desk(BaseHTTPRequestHandler):
+        class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def setup(self) -> None:
-                stage.connections += 1
+                fake.connections += 1
                 super().setup()
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                stage.asked.append((self.path, dict(self.headers), json.loads(body) if body else None))
-                status, headers, said = stage.replies.pop(0) if len(stage.replies) > 1 else stage.replies[0]
+                fake.asked.append((self.path, dict(self.headers), json.loads(body) if body else None))
+                status, headers, said = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
                 if status == 0:
                     self.close_connection = True
                     return
@@ -59,21 +59,21 @@ class Stage:
             def log_message(self, *said: Any) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Desk)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
 
 @pytest.fixture
-def stage() -> Iterator[Callable[..., Stage]]:
-    stages: list[Stage] = []
+def fake() -> Iterator[Callable[..., FakeService]]:
+    fakes: list[FakeService] = []
 
-    def make(*replies: tuple[int, dict[str, str], Any]) -> Stage:
-        stages.append(Stage(*replies))
-        return stages[-1]
+    def make(*replies: tuple[int, dict[str, str], Any]) -> FakeService:
+        fakes.append(FakeService(*replies))
+        return fakes[-1]
 
     yield make
-    for each in stages:
+    for each in fakes:
         each.server.shutdown()
         each.server.server_close()
 
@@ -86,8 +86,8 @@ def refused(status: int, code: str, **headers: str) -> tuple[int, dict[str, str]
     return status, headers, {"error": {"code": code, "message": "because"}}
 
 
-def test_what_is_asked(stage: Callable[..., Stage]) -> None:
-    at = stage(ok(SCORED))
+def test_what_is_asked(fake: Callable[..., FakeService]) -> None:
+    at = fake(ok(SCORED))
     service = Service(at.url + "/", token="secret\n")
     assert service.score("math", [{"response": "x"}], run="r", step=3)[0].total == 0.5
     path, headers, body = at.asked[0]
@@ -97,9 +97,9 @@ def test_what_is_asked(stage: Callable[..., Stage]) -> None:
 
 
 def test_connections_are_kept_and_a_closed_one_is_no_failure(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    fake: Callable[..., FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = stage(ok(SCORED), ok(SCORED), (0, {}, None), ok(SCORED))
+    at = fake(ok(SCORED), ok(SCORED), (0, {}, None), ok(SCORED))
     service = Service(at.url, timeout=5.0)
     service.score("math", [{"response": "x"}])
     service.score("math", [{"response": "x"}])
@@ -110,19 +110,19 @@ def test_connections_are_kept_and_a_closed_one_is_no_failure(
     assert at.connections == 2 and pauses == []
 
 
-def test_what_could_not_be_read_is_invalid_in_its_place(stage: Callable[..., Stage]) -> None:
+def test_what_could_not_be_read_is_invalid_in_its_place(fake: Callable[..., FakeService]) -> None:
     wrong = {"index": 1, "code": "input.response", "message": "no text"}
-    at = stage(ok(SCORED, {**SCORED, "total": 0.25}, errors=[wrong]))
+    at = fake(ok(SCORED, {**SCORED, "total": 0.25}, errors=[wrong]))
     got = Service(at.url).score("math", [{"response": "x"}, {"response": 1}, {"response": "y"}])
     assert [answer.total for answer in got] == [0.5, None, 0.25]
     assert got[1] == Result.invalid("input.response", "no text")
 
 
 def test_large_batches_are_split_between_groups(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    fake: Callable[..., FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plaudit.remote.MAX_ROLLOUTS", 4)
-    at = stage(
+    at = fake(
         ok(*({**SCORED, "total": total} for total in (0.0, 2.0, 1.0))), ok({**SCORED, "total": 3.0}, SCORED)
     )
     rollouts = [{"group": group, "response": "x"} for group in ("a", "b", "a")]
@@ -133,17 +133,15 @@ def test_large_batches_are_split_between_groups(
     assert [rollout["group"] for rollout in at.asked[0][2]["rollouts"]] == ["a", "a", "b"]
 
 
-def test_a_busy_service_is_asked_again_when_it_says(stage: Callable[..., Stage]) -> None:
-    at = stage(
-        refused(429, "engine.overloaded", **{"Retry-After": "1"}), refused(503, "draining"), ok(SCORED)
-    )
+def test_a_busy_service_is_asked_again_when_it_says(fake: Callable[..., FakeService]) -> None:
+    at = fake(refused(429, "engine.overloaded", **{"Retry-After": "1"}), refused(503, "draining"), ok(SCORED))
     begun = time.monotonic()
     assert Service(at.url, timeout=20.0).score("math", [{"response": "x"}])[0].total == 0.5
     assert time.monotonic() - begun >= 1.0 and len(at.asked) == 3
 
 
-def test_a_wait_beyond_the_deadline_is_not_begun(stage: Callable[..., Stage]) -> None:
-    at = stage(refused(503, "draining", **{"Retry-After": "60"}))
+def test_a_wait_beyond_the_deadline_is_not_begun(fake: Callable[..., FakeService]) -> None:
+    at = fake(refused(503, "draining", **{"Retry-After": "60"}))
     begun = time.monotonic()
     (got,) = Service(at.url, timeout=5.0).score("math", [{"response": "x"}])
     assert time.monotonic() - begun < 2.0
@@ -169,10 +167,10 @@ def test_nobody_there_and_nobody_answering() -> None:
 
 
 def test_a_wrong_address_is_told_soon_and_named(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stage: Callable[..., Stage]
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, fake: Callable[..., FakeService]
 ) -> None:
     monkeypatch.setattr("plaudit.remote.STARTUP_S", 1.0)
-    here = stage(ok(SCORED)).url
+    here = fake(ok(SCORED)).url
     nobody = "http://127.0.0.1:9"
     for url, meaning in [
         (nobody, "nobody listens there (ConnectionRefusedError"),
@@ -192,8 +190,10 @@ def test_a_wrong_address_is_told_soon_and_named(
 @pytest.mark.parametrize(
     ("status", "code"), [(400, "http.body"), (401, "auth.missing"), (404, "recipe.unknown")]
 )
-def test_what_the_caller_must_mend_is_raised(stage: Callable[..., Stage], status: int, code: str) -> None:
-    at = stage(refused(status, code))
+def test_what_the_caller_must_mend_is_raised(
+    fake: Callable[..., FakeService], status: int, code: str
+) -> None:
+    at = fake(refused(status, code))
     with pytest.raises(ServiceError, match="because") as raised:
         Service(at.url).score("math", [{"response": "x"}])
     error = pickle.loads(pickle.dumps(raised.value))
@@ -201,16 +201,16 @@ def test_what_the_caller_must_mend_is_raised(stage: Callable[..., Stage], status
     assert isinstance(error, plaudit.RunError)
 
 
-def test_somebody_else_answers(stage: Callable[..., Stage]) -> None:
+def test_somebody_else_answers(fake: Callable[..., FakeService]) -> None:
     with pytest.raises(ServiceError, match="answered 403"):
-        Service(stage((403, {}, b"<html>")).url).score("math", [{"response": "x"}])
+        Service(fake((403, {}, b"<html>")).url).score("math", [{"response": "x"}])
     with pytest.raises(ServiceError, match="not JSON"):
-        Service(stage((200, {}, b"<html>")).url).score("math", [{"response": "x"}])
+        Service(fake((200, {}, b"<html>")).url).score("math", [{"response": "x"}])
 
 
-def test_a_join_says_who_it_is(stage: Callable[..., Stage]) -> None:
+def test_a_join_says_who_it_is(fake: Callable[..., FakeService]) -> None:
     info = {"quality": {"outcome": "scored", "value": 0.5, "weight": 1.0, "info": {"win": 1.0}}}
-    at = stage((200, {}, {"run": "r", "result": {**SCORED, "components": info}, "partial": True}))
+    at = fake((200, {}, {"run": "r", "result": {**SCORED, "components": info}, "partial": True}))
     got = Service(at.url).join("math", "g", 4, {"response": "x"}, member="3", step=0, validate=True)
     assert got == Result(
         0.5, "scored", None, {"quality": 0.5}, {"quality.win": 1.0, "win": 1.0}, partial=True
@@ -226,8 +226,8 @@ def test_a_join_says_who_it_is(stage: Callable[..., Stage]) -> None:
     }
 
 
-def test_half_a_character_is_no_failure(stage: Callable[..., Stage]) -> None:
-    at = stage(ok(SCORED))
+def test_half_a_character_is_no_failure(fake: Callable[..., FakeService]) -> None:
+    at = fake(ok(SCORED))
     Service(at.url).score("math", [{"response": "a\ud800b"}])
     assert at.asked[0][2]["rollouts"][0]["response"] == "a?b"
 
@@ -252,12 +252,12 @@ def lines(*said: Any) -> tuple[int, dict[str, str], Any]:
 
 
 def test_a_job_is_waited_for_and_read_in_pages(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    fake: Callable[..., FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plaudit.remote.time.sleep", lambda _: None)
     wrong = {"index": 1, "error": {"code": "input.response", "message": "no text"}}
     pages = lines(SCORED, {**SCORED, "total": 0.25}), lines(wrong)
-    at = stage(job("waiting"), (503, {}, {}), job("waiting"), job("running"), job("done"), *pages)
+    at = fake(job("waiting"), (503, {}, {}), job("waiting"), job("running"), job("done"), *pages)
     mine = Service(at.url).submit_job("math", [{"response": "x"}, {"response": 1}, {"response": "y"}], step=2)
     got = mine.results()
     assert [answer.total for answer in got] == [0.5, None, 0.25]
@@ -269,10 +269,10 @@ def test_a_job_is_waited_for_and_read_in_pages(
 
 
 def test_a_job_whose_answer_is_lost_is_made_once(
-    stage: Callable[..., Stage], monkeypatch: pytest.MonkeyPatch
+    fake: Callable[..., FakeService], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("plaudit.remote.time.sleep", lambda _: None)
-    at = stage((503, {}, {}), job("waiting"))
+    at = fake((503, {}, {}), job("waiting"))
     service = Service(at.url)
     service.submit_job("math", [{"response": "x"}])
     service.submit_job("math", [{"response": "x"}], key="eval-7")
@@ -280,14 +280,14 @@ def test_a_job_whose_answer_is_lost_is_made_once(
     assert first == again and len(first) == 32 and named == "eval-7"
 
 
-def test_a_job_without_results_says_why(stage: Callable[..., Stage]) -> None:
-    failed = Job(Service(stage(job("failed", message="nothing could be scored")).url), "j")
+def test_a_job_without_results_says_why(fake: Callable[..., FakeService]) -> None:
+    failed = Job(Service(fake(job("failed", message="nothing could be scored")).url), "j")
     with pytest.raises(ServiceError, match="is failed: nothing could be scored") as raised:
         failed.results()
     assert raised.value.code == "job.failed"
     with pytest.raises(TimeoutError, match="running after 0 s"):
-        Job(Service(stage(job("running")).url), "j").wait(0.0)
-    short = stage(job("done"), lines(SCORED), lines())
+        Job(Service(fake(job("running")).url), "j").wait(0.0)
+    short = fake(job("done"), lines(SCORED), lines())
     with pytest.raises(ServiceError, match="1 results and 0 errors for 3 rollouts"):
         Job(Service(short.url), "j").results()
     away = Service("http://127.0.0.1:9", timeout=0.01)

@@ -46,9 +46,9 @@ impl Options {
 }
 
 /// Numbers that look random.
-struct Dice(u64);
+struct TestRng(u64);
 
-impl Dice {
+impl TestRng {
     fn below(&mut self, count: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -64,14 +64,14 @@ const WORDS: [&str; 24] = [
 
 /// The lines of one group: responses of about so many bytes, which nobody has sent before.
 fn group(seed: u64, size: usize, bytes: usize) -> Vec<String> {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut rng = TestRng(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     let mut line = |member: usize| {
         let mut text = format!("<think>{seed:x} {member}");
         while text.len() < bytes {
             text.push(' ');
-            text.push_str(WORDS[dice.below(24) as usize]);
+            text.push_str(WORDS[rng.below(24) as usize]);
         }
-        let answer = dice.below(100);
+        let answer = rng.below(100);
         text.push_str(&format!("</think><answer>{answer}</answer>"));
         let value = json!({
             "group": format!("g{seed:x}"), "prompt": format!("What is {seed:x} modulo 100?"), "response": text,

@@ -58,9 +58,9 @@ pub(crate) fn ended(child: Child) -> Ran {
 }
 
 /// Numbers that look random and are the same in every run.
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct TestRng(pub(crate) u64);
 
-impl Dice {
+impl TestRng {
     /// The next number below a limit.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -75,11 +75,11 @@ const MARGIN: usize = 64;
 /// Kills a run over and over, after a random number of answers, and returns how often an answer was bought again that came in
 /// before the margin of an earlier kill.
 fn kill_over_and_over(folder: &Folder, arguments: &[&str], kills: usize, seed: u64) -> usize {
-    let mut dice = Dice(seed);
+    let mut rng = TestRng(seed);
     let (mut kept, mut again, mut from) = (BTreeSet::new(), 0, 0);
     for kill in 0..kills {
         let mut child = start(arguments);
-        let enough = from + MARGIN + dice.below(120) as usize;
+        let enough = from + MARGIN + rng.below(120) as usize;
         until("the judge answers", || folder.read("ledger").lines().count() >= enough);
         let mut early = ledger(folder, "ledger").split_off(from);
         early.truncate(early.len() - MARGIN);

@@ -15,13 +15,13 @@ pub(crate) struct Sim {
     pub(crate) address: String,
 }
 
-struct Said {
+struct SimReply {
     status: u16,
     head: String,
     body: String,
 }
 
-impl Said {
+impl SimReply {
     fn json(&self) -> Value {
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
     }
@@ -65,11 +65,11 @@ impl Sim {
         Connection(BufReader::new(TcpStream::connect(&self.address).unwrap()))
     }
 
-    fn post(&self, path: &str, body: &str) -> Said {
+    fn post(&self, path: &str, body: &str) -> SimReply {
         self.connect().send("POST", path, body.as_bytes())
     }
 
-    fn chat(&self, body: &Value) -> Said {
+    fn chat(&self, body: &Value) -> SimReply {
         self.post("/v1/chat/completions", &body.to_string())
     }
 
@@ -98,7 +98,7 @@ impl Drop for Sim {
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
-    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> Said {
+    fn send(&mut self, method: &str, path: &str, body: &[u8]) -> SimReply {
         let head = format!("{method} {path} HTTP/1.1\r\nhost: sim\r\ncontent-length: {}\r\n\r\n", body.len());
         // A judge that refuses a body early closes the connection while it is still written.
         let _ = self.0.get_mut().write_all(&[head.as_bytes(), body].concat());
@@ -110,7 +110,7 @@ impl Connection {
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
         let mut body = vec![0; length.parse().unwrap()];
         self.0.read_exact(&mut body).unwrap();
-        Said { status, head, body: String::from_utf8(body).unwrap() }
+        SimReply { status, head, body: String::from_utf8(body).unwrap() }
     }
 }
 

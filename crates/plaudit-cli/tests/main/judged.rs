@@ -7,12 +7,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A folder with rollouts, and a judge with a ledger.
-struct Scene {
+struct Fixture {
     folder: Folder,
     sim: Sim,
 }
 
-impl Scene {
+impl Fixture {
     fn new(name: &str, rows: &[String], flags: &[&str]) -> Self {
         let folder = Folder::new(&format!("judged-{name}"));
         folder.file("rows.jsonl", rows.join("\n"));
@@ -75,8 +75,8 @@ fn pairwise(more: &str) -> String {
 
 #[test]
 fn the_tutorial_gives_its_columns_and_weights() {
-    let scene = Scene::new("tutorial", &groups(4, 4), &[]);
-    let ran = scene.run("score", "tutorial", &[]);
+    let fixture = Fixture::new("tutorial", &groups(4, 4), &[]);
+    let ran = fixture.run("score", "tutorial", &[]);
     let rows = values(&ran.out);
     assert_eq!((ran.code, rows.len()), (0, 16), "{}", ran.talk);
     let names = ["principle", "format", "total_length", "ngram", "thought_length"];
@@ -105,8 +105,8 @@ fn the_tutorial_gives_its_columns_and_weights() {
 
 #[test]
 fn missing_judgment_makes_the_total_invalid() {
-    let scene = Scene::new("missing", &groups(2, 4), &["--error-rate", "1"]);
-    let ran = scene.run(
+    let fixture = Fixture::new("missing", &groups(2, 4), &["--error-rate", "1"]);
+    let ran = fixture.run(
         "score",
         "tutorial",
         &["--set", "judges.main.patience=1s", "--set", "judges.main.attempts=2"],
@@ -122,9 +122,9 @@ fn missing_judgment_makes_the_total_invalid() {
 
 #[test]
 fn the_reference_joins_each_group_in_validation() {
-    let scene = Scene::new("validation", &groups(8, 4), &[]);
-    let summary = scene.folder.path("summary.json");
-    let rows = scene.score("tutorial", &["--set", "validation.reference=include", "--summary", &summary]);
+    let fixture = Fixture::new("validation", &groups(8, 4), &[]);
+    let summary = fixture.folder.path("summary.json");
+    let rows = fixture.score("tutorial", &["--set", "validation.reference=include", "--summary", &summary]);
     assert_eq!(rows.len(), 32, "the reference has no row of its own");
     for row in &rows {
         let info = &row["components"]["principle"]["info"];
@@ -136,12 +136,12 @@ fn the_reference_joins_each_group_in_validation() {
             "{row}"
         );
     }
-    let summary = scene.folder.read("summary.json");
+    let summary = fixture.folder.read("summary.json");
     assert!(summary.contains("win_rate"), "{summary}");
-    let ran = scene.run("score", "tutorial", &["--set", "validation.reference=include"]);
+    let ran = fixture.run("score", "tutorial", &["--set", "validation.reference=include"]);
     assert!(ran.talk.contains("beats the reference ") && ran.talk.contains(" … "), "{}", ran.talk);
     // Five against five, with the reference, and one in fifty with both sides.
-    assert!(scene.calls() >= 2 * 8 * 10, "{}", scene.calls());
+    assert!(fixture.calls() >= 2 * 8 * 10, "{}", fixture.calls());
 }
 
 #[test]
@@ -156,9 +156,9 @@ fn the_overlap_recipe_needs_no_network() {
 #[test]
 fn the_order_of_a_group_makes_no_difference() {
     let rows = groups(6, 5);
-    let state = |scene: &Scene| scene.folder.path("state");
-    let one = Scene::new("order", &rows, &[]);
-    let other = Scene::new("disorder", &shuffled(&rows), &[]);
+    let state = |fixture: &Fixture| fixture.folder.path("state");
+    let one = Fixture::new("order", &rows, &[]);
+    let other = Fixture::new("disorder", &shuffled(&rows), &[]);
     let recipe = pairwise("");
     let found = totals(&one.score(&recipe, &["--state", &state(&one)]));
     assert_eq!(found, totals(&other.score(&recipe, &["--state", &state(&other)])));
@@ -169,12 +169,12 @@ fn identical_responses_get_identical_totals() {
     let mut rows = groups(2, 4);
     let copies: Vec<String> = rows.iter().map(|row| row.replace("\"id\":\"g", "\"id\":\"copy-g")).collect();
     rows.extend(copies);
-    let scene = Scene::new("copies", &rows, &[]);
-    let found = totals(&scene.score(&pairwise(""), &[]));
+    let fixture = Fixture::new("copies", &rows, &[]);
+    let found = totals(&fixture.score(&pairwise(""), &[]));
     for (id, total) in found.iter().filter(|(id, _)| !id.starts_with("copy")) {
         assert_eq!(&found[&format!("copy-{id}")], total, "{id}");
     }
-    assert_eq!(scene.calls(), 2 * 6, "copies are judged with their originals");
+    assert_eq!(fixture.calls(), 2 * 6, "copies are judged with their originals");
 }
 
 #[test]
@@ -192,15 +192,15 @@ fn a_hostile_response_changes_nothing_for_the_others() {
         );
         rows
     };
-    let plain = Scene::new("plain", &bad("no idea"), &["--position-bias", "0", "--temperature", "0.05"]);
+    let plain = Fixture::new("plain", &bad("no idea"), &["--position-bias", "0", "--temperature", "0.05"]);
     let wanted = totals(&plain.score(&pairwise(""), &[]));
     for (at, text) in hostile.iter().enumerate() {
-        let scene = Scene::new(
+        let fixture = Fixture::new(
             &format!("hostile-{at}"),
             &bad(text),
             &["--position-bias", "0", "--temperature", "0.05"],
         );
-        let found = totals(&scene.score(&pairwise(""), &[]));
+        let found = totals(&fixture.score(&pairwise(""), &[]));
         for (id, total) in &found {
             let (total, wanted) = (total.unwrap(), wanted[id].unwrap());
             assert!((total - wanted).abs() < 0.05, "{id}: {total} against {wanted} beside {text}");
@@ -211,8 +211,8 @@ fn a_hostile_response_changes_nothing_for_the_others() {
 #[test]
 fn half_of_the_verdicts_are_enough_and_say_less() {
     let flags = ["--position-bias", "0", "--temperature", "1"];
-    let whole = Scene::new("whole", &groups(6, 6), &flags);
-    let half = Scene::new("half", &groups(6, 6), &[&flags[..], &["--invalid-rate", "0.5"]].concat());
+    let whole = Fixture::new("whole", &groups(6, 6), &flags);
+    let half = Fixture::new("half", &groups(6, 6), &[&flags[..], &["--invalid-rate", "0.5"]].concat());
     let recipe = |judge: &str| recipe("reward: principle, principles: [helpfulness], quorum: 0.3", judge);
     let error = |rows: &[Value]| -> Vec<f64> {
         let info = |row: &Value| row["components"]["quality"]["info"]["std_error"].as_f64();
@@ -231,7 +231,7 @@ fn half_of_the_verdicts_are_enough_and_say_less() {
 
 #[test]
 fn every_way_of_judging_runs() {
-    let scene = Scene::new("modes", &groups(4, 6), &[]);
+    let fixture = Fixture::new("modes", &groups(4, 6), &[]);
     for component in [
         "reward: principle, principles: [helpfulness], mode: pointwise",
         "reward: principle, principles: [helpfulness], mode: listwise",
@@ -243,7 +243,7 @@ fn every_way_of_judging_runs() {
         "reward: principle, principles: [helpfulness], aggregate: elo",
         "reward: principle, principles: [helpfulness], aggregate: dgr",
     ] {
-        let rows = scene.score(&recipe(component, ""), &[]);
+        let rows = fixture.score(&recipe(component, ""), &[]);
         assert!(rows.len() == 24 && rows.iter().all(|row| row["total"].is_number()), "{component}");
         let found = totals(&rows);
         // Of the first group, the last has the highest quality and the first the lowest.
@@ -253,15 +253,15 @@ fn every_way_of_judging_runs() {
 
 #[test]
 fn scalar_models_score_alone_and_as_a_prior() {
-    let scene = Scene::new("scalar", &groups(3, 4), &[]);
-    let base = format!("http://{}", scene.sim.address);
+    let fixture = Fixture::new("scalar", &groups(3, 4), &[]);
+    let base = format!("http://{}", fixture.sim.address);
     for (kind, address) in
         [("classify", base.clone()), ("pooling", base.clone()), ("embeddings", format!("{base}/v1"))]
     {
         let recipe = format!(
             "name: scalar\ncomponents:\n  taste: {{ reward: reward_model, judge: rm }}\n  quality: {{ reward: principle, judge: main, principles: [helpfulness], prior: rm }}\njudges:\n  main: {{ base_url: \"http://127.0.0.1:1/v1\", model: sim }}\n  rm: {{ kind: {kind}, base_url: \"{address}\", model: rm }}\n"
         );
-        let rows = scene.score(&recipe, &[]);
+        let rows = fixture.score(&recipe, &[]);
         let value = |at: usize, name: &str| rows[at]["components"][name]["value"].as_f64().unwrap();
         assert!(rows.len() == 12 && (0..12).all(|at| (0.0..=1.0).contains(&value(at, "taste"))), "{kind}");
         assert!(value(1, "taste") > value(0, "taste") && value(1, "quality") > value(0, "quality"), "{kind}");
@@ -272,45 +272,45 @@ fn scalar_models_score_alone_and_as_a_prior() {
 fn a_plan_is_what_a_run_then_asks() {
     let mut rows = groups(5, 6);
     rows.push(rows[0].replace("g0-0", "g0-copy"));
-    let scene = Scene::new("plan", &rows, &[]);
+    let fixture = Fixture::new("plan", &rows, &[]);
     for (more, calls) in [("", 75), (", mode: pointwise", 30), (", mode: listwise", 5), (", audit: 1", 150)] {
-        let (recipe, before) = (pairwise(more), scene.calls());
-        let ran = scene.run("plan", &recipe, &["--json"]);
+        let (recipe, before) = (pairwise(more), fixture.calls());
+        let ran = fixture.run("plan", &recipe, &["--json"]);
         assert_eq!(ran.code, 0, "{}", ran.talk);
-        assert_eq!(scene.calls(), before, "a plan asks nothing");
+        assert_eq!(fixture.calls(), before, "a plan asks nothing");
         let planned: Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!(planned["components"][0]["calls"], calls, "{more} {planned}");
         assert_eq!(planned["components"][0]["exact"], true, "{more} {planned}");
         assert_eq!(planned["components"][0]["completion_tokens_max"], 2048 * calls, "{more} {planned}");
-        scene.score(&recipe, &[]);
-        assert_eq!(scene.calls() - before, calls, "{more}");
+        fixture.score(&recipe, &[]);
+        assert_eq!(fixture.calls() - before, calls, "{more}");
     }
 }
 
 #[test]
 fn too_large_group_is_planned_and_costs_nothing() {
-    let scene = Scene::new("large", &groups(2, 17), &[]);
+    let fixture = Fixture::new("large", &groups(2, 17), &[]);
     let recipe = pairwise(", aggregate: dgr");
-    let ran = scene.run("plan", &recipe, &[]);
+    let ran = fixture.run("plan", &recipe, &[]);
     let told = "has 17 different responses, more than the 16 that dgr takes, and so has another group";
     assert!(ran.code == 0 && ran.out.contains("warning: quality: group \"prompt-"), "{}", ran.out);
     assert!(ran.out.contains(told), "{}", ran.out);
-    let ran = scene.run("score", &recipe, &[]);
+    let ran = fixture.run("score", &recipe, &[]);
     let rows = values(&ran.out);
     let code =
         |row: &Value| row["components"]["quality"]["reason"]["code"].as_str() == Some("group.too_large");
     assert!(rows.len() == 34 && rows.iter().all(code), "{}", ran.out);
-    assert_eq!(scene.calls(), 0);
+    assert_eq!(fixture.calls(), 0);
 }
 
 #[test]
 fn a_line_up_shows_the_whole_group() {
-    let scene = Scene::new("line-up", &groups(2, 16), &[]);
+    let fixture = Fixture::new("line-up", &groups(2, 16), &[]);
     for more in ["", ", line_up: 16", ", design: adaptive", ", aggregate: dgr"] {
-        let before = scene.calls();
-        let rows = scene.score(&pairwise(&format!(", mode: listwise{more}")), &[]);
+        let before = fixture.calls();
+        let rows = fixture.score(&pairwise(&format!(", mode: listwise{more}")), &[]);
         assert!(rows.len() == 32 && rows.iter().all(|row| row["total"].is_number()), "{more}");
-        assert_eq!(scene.calls() - before, 2, "{more}");
+        assert_eq!(fixture.calls() - before, 2, "{more}");
     }
 }
 
@@ -321,23 +321,23 @@ fn judges_are_asked_in_the_best_form_that_they_take() {
         ("json", &["--no-logprobs"][..], "json"),
         ("tag", &["--no-logprobs", "--no-json"][..], "tag"),
     ] {
-        let scene = Scene::new(&format!("form-{name}"), &groups(5, 6), flags);
-        let state = scene.folder.path("state");
-        let rows = scene.score(&pairwise(""), &["--state", &state]);
+        let fixture = Fixture::new(&format!("form-{name}"), &groups(5, 6), flags);
+        let state = fixture.folder.path("state");
+        let rows = fixture.score(&pairwise(""), &["--state", &state]);
         assert!(rows.iter().all(|row| row["total"].is_number()));
-        let calls = scene.calls();
+        let calls = fixture.calls();
         assert!((75..=75 + 8).contains(&calls), "{name}: {calls} calls");
-        let again = scene.score(&pairwise(""), &["--state", &state]);
-        assert_eq!((again, scene.calls()), (rows, calls), "{name}");
+        let again = fixture.score(&pairwise(""), &["--state", &state]);
+        assert_eq!((again, fixture.calls()), (rows, calls), "{name}");
         let ran = run(&["explain", "g0-0", "--state", &state, "--json"]);
         let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|_| panic!("{}", ran.talk));
         let exchanges = told["exchanges"].as_array().unwrap();
         assert_eq!(exchanges.len(), 5, "{told}");
         assert!(exchanges.iter().all(|exchange| exchange["form"] == form), "{name}: {told}");
         // Other sides are other questions, and are asked in the same form.
-        let ran = scene.run("score", &pairwise(", seed: 1"), &["--state", &state]);
+        let ran = fixture.run("score", &pairwise(", seed: 1"), &["--state", &state]);
         assert_eq!(ran.code, 0, "{}", ran.talk);
-        let refused = ledger(&scene.folder, "ledger")
+        let refused = ledger(&fixture.folder, "ledger")
             .split_off(calls)
             .iter()
             .filter(|(_, status)| *status == 400)
@@ -348,8 +348,8 @@ fn judges_are_asked_in_the_best_form_that_they_take() {
 
 #[test]
 fn judge_that_refuses_is_not_said_to_be_silent() {
-    let scene = Scene::new("form-refused", &groups(1, 3), &["--no-logprobs"]);
-    let ran = scene.run(
+    let fixture = Fixture::new("form-refused", &groups(1, 3), &["--no-logprobs"]);
+    let ran = fixture.run(
         "score",
         &recipe("reward: principle, principles: [helpfulness]", "answer_format: logprobs"),
         &[],
@@ -374,14 +374,14 @@ fn a_misspelt_variable_of_an_own_prompt_is_found_with_its_line() {
 
 #[test]
 fn a_budget_of_calls_holds_exactly_and_over_a_restart() {
-    let scene = Scene::new("budget", &groups(20, 4), &[]);
-    let state = scene.folder.path("state");
+    let fixture = Fixture::new("budget", &groups(20, 4), &[]);
+    let state = fixture.folder.path("state");
     let recipe =
         recipe("reward: principle, principles: [helpfulness], mode: pointwise", "budget: { calls: 50 }");
     for _ in 0..2 {
-        let ran = scene.run("score", &recipe, &["--state", &state]);
+        let ran = fixture.run("score", &recipe, &["--state", &state]);
         assert_eq!(ran.code, 1, "{}", ran.talk);
-        assert_eq!(scene.calls(), 50);
+        assert_eq!(fixture.calls(), 50);
         let rows = values(&ran.out);
         let spent = rows.iter().filter(|row| row["reason"]["code"] == "judge.budget").count();
         assert_eq!((rows.len(), spent), (80, 30), "{}", ran.talk);

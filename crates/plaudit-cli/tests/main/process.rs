@@ -1,6 +1,6 @@
 //! Judged runs as processes: two runs in one folder, a damaged journal, a full disk, a judge that is down, API keys, signals.
 
-use crate::crash::{Dice, POINTWISE, ended, ledger, rollouts, start};
+use crate::crash::{POINTWISE, TestRng, ended, ledger, rollouts, start};
 use crate::judge_sim::Sim;
 use crate::support::{Folder, Ran, command, run};
 use crate::timing::until;
@@ -11,12 +11,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A folder with rollouts, a recipe, and a judge with a ledger.
-struct Scene {
+struct Fixture {
     folder: Folder,
     sim: Sim,
 }
 
-impl Scene {
+impl Fixture {
     fn new(name: &str, count: usize, flags: &[&str]) -> Self {
         let folder = Folder::new(name);
         folder.file("rows.jsonl", rollouts(count));
@@ -111,10 +111,10 @@ fn codes(results: &str) -> std::collections::BTreeMap<String, usize> {
 
 #[test]
 fn second_run_in_one_state_is_refused_with_the_pid() {
-    let scene = Scene::new("process-twice", 200, &["--latency", "100ms"]);
-    let arguments = scene.arguments();
+    let fixture = Fixture::new("process-twice", 200, &["--latency", "100ms"]);
+    let arguments = fixture.arguments();
     let first = start(&texts(&arguments));
-    scene.wait_for(5);
+    fixture.wait_for(5);
     let second = run(&texts(&arguments));
     assert_eq!(second.code, 2);
     assert_eq!(second.talk.lines().count(), 1, "{}", second.talk);
@@ -124,33 +124,33 @@ fn second_run_in_one_state_is_refused_with_the_pid() {
 
 #[test]
 fn damaged_journal_warns_and_asks_only_what_is_lost() {
-    let scene = Scene::new("process-damage", 400, &[]);
-    let arguments = scene.arguments();
+    let fixture = Fixture::new("process-damage", 400, &[]);
+    let arguments = fixture.arguments();
     assert_eq!(run(&texts(&arguments)).code, 0);
-    let (results, calls) = (scene.folder.read("out.jsonl"), scene.calls());
-    let path = scene.folder.path("state/judgments.log");
+    let (results, calls) = (fixture.folder.read("out.jsonl"), fixture.calls());
+    let path = fixture.folder.path("state/judgments.log");
     let mut bytes = std::fs::read(&path).unwrap();
-    let mut dice = Dice(3);
+    let mut rng = TestRng(3);
     for _ in 0..50 {
-        let at = 64 + dice.below(bytes.len() as u64 - 64) as usize;
-        bytes[at] ^= 1 << dice.below(8);
+        let at = 64 + rng.below(bytes.len() as u64 - 64) as usize;
+        bytes[at] ^= 1 << rng.below(8);
     }
     std::fs::write(&path, &bytes).unwrap();
     let ran = run(&texts(&arguments));
     assert_eq!(ran.code, 0, "{}", ran.talk);
     assert!(ran.talk.contains("warning: the journal is damaged: "), "{}", ran.talk);
-    assert!(scene.folder.read("out.jsonl") == results);
-    let again = scene.calls() - calls;
+    assert!(fixture.folder.read("out.jsonl") == results);
+    let again = fixture.calls() - calls;
     assert!((1..=50).contains(&again), "{again} calls");
     assert_eq!(run(&texts(&arguments)).code, 0);
-    assert_eq!(scene.calls(), calls + again, "what was bought again is kept");
+    assert_eq!(fixture.calls(), calls + again, "what was bought again is kept");
 }
 
 #[test]
 fn a_full_disk_ends_the_asking_and_a_resume_goes_on() {
-    let scene = Scene::new("process-full", 1000, &["--latency", "2ms"]);
+    let fixture = Fixture::new("process-full", 1000, &["--latency", "2ms"]);
     // The limit is on every file, and the results are not what is to run full.
-    let mut arguments = scene.arguments();
+    let mut arguments = fixture.arguments();
     arguments.truncate(arguments.len() - 2);
     let mut limited = Command::new("sh");
     let plaudit = command(&[]).get_program().to_owned();
@@ -162,14 +162,14 @@ fn a_full_disk_ends_the_asking_and_a_resume_goes_on() {
     let found = codes(&String::from_utf8(output.stdout).unwrap());
     let scored = found[""];
     assert_eq!(found["engine.journal_full"], 1000 - scored, "{found:?}");
-    let calls = scene.calls();
+    let calls = fixture.calls();
     assert!(scored > 20 && calls - scored <= 8, "{scored} scored, {calls} calls");
     let last = talk.lines().last().unwrap();
     assert!(last.starts_with("error: no space is left for ") && last.contains("run again"), "{talk}");
     let ran = run(&texts(&arguments));
     assert_eq!(ran.code, 0, "{}", ran.talk);
     assert_eq!(codes(&ran.out)[""], 1000);
-    assert!(scene.calls() <= 1000 + 8, "{} calls", scene.calls());
+    assert!(fixture.calls() <= 1000 + 8, "{} calls", fixture.calls());
 }
 
 #[test]
@@ -191,8 +191,8 @@ fn dead_judge_makes_every_row_invalid() {
 
 #[test]
 fn a_missing_key_is_one_line_and_a_key_is_seen_nowhere() {
-    let scene = Scene::new("process-key", 100, &["--latency", "20ms"]);
-    let mut arguments = scene.arguments();
+    let fixture = Fixture::new("process-key", 100, &["--latency", "20ms"]);
+    let mut arguments = fixture.arguments();
     arguments.extend(["--set", "judges.main.api_key_env=PLAUDIT_TEST_KEY"].map(str::to_owned));
     let ran = run(&texts(&arguments));
     assert_eq!((ran.code, ran.talk.lines().count()), (2, 1), "{}", ran.talk);
@@ -201,12 +201,12 @@ fn a_missing_key_is_one_line_and_a_key_is_seen_nowhere() {
     let mut command = command(&texts(&arguments));
     command.env("PLAUDIT_TEST_KEY", key).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    scene.wait_for(5);
+    fixture.wait_for(5);
     let line = std::fs::read(format!("/proc/{}/cmdline", child.id())).unwrap_or_else(|_| Vec::new());
     let Ran { code, out, talk } = ended(child);
     assert_eq!(code, 0, "{talk}");
     let mut seen = vec![line, out.into_bytes(), talk.into_bytes()];
-    for folder in [scene.folder.path("."), scene.folder.path("state")] {
+    for folder in [fixture.folder.path("."), fixture.folder.path("state")] {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         seen.extend(entries.filter(|path| path.is_file()).map(|path| std::fs::read(path).unwrap()));
     }
@@ -217,14 +217,14 @@ fn a_missing_key_is_one_line_and_a_key_is_seen_nowhere() {
 #[test]
 fn signal_keeps_calls_in_flight_and_the_run_resumes() {
     for (name, code) in [("INT", 130), ("TERM", 143)] {
-        let scene = Scene::new(&format!("process-{name}"), 400, &["--latency", "150ms"]);
-        let arguments = scene.arguments();
+        let fixture = Fixture::new(&format!("process-{name}"), 400, &["--latency", "150ms"]);
+        let arguments = fixture.arguments();
         let child = start(&texts(&arguments));
-        scene.wait_for(20);
-        assert_eq!(scene.parts().len(), 2, "{:?}", scene.parts());
+        fixture.wait_for(20);
+        assert_eq!(fixture.parts().len(), 2, "{:?}", fixture.parts());
         signal(name, child.id());
         let ran = ended(child);
-        let calls = scene.calls();
+        let calls = fixture.calls();
         let wanted = format!("stopped: {calls} judgments are kept; run the same command again to go on");
         assert_eq!(ran.code, code, "{}", ran.talk);
         assert!(
@@ -233,18 +233,21 @@ fn signal_keeps_calls_in_flight_and_the_run_resumes() {
             ran.talk
         );
         assert!((20..100).contains(&calls), "{calls} calls");
-        assert!(scene.parts().is_empty() && !scene.folder.names().contains(&"out.jsonl".to_owned()));
+        assert!(fixture.parts().is_empty() && !fixture.folder.names().contains(&"out.jsonl".to_owned()));
         assert_eq!(run(&texts(&arguments)).code, 0);
-        assert_eq!(scene.calls(), 400, "nothing was asked twice");
+        assert_eq!(fixture.calls(), 400, "nothing was asked twice");
     }
 }
 
 #[test]
 fn second_signal_ends_at_once() {
-    let scene = Scene::new("process-second", 100, &[]);
+    let fixture = Fixture::new("process-second", 100, &[]);
     let judge = SilentJudge::new();
-    let (rows, recipe, out) =
-        (scene.folder.path("rows.jsonl"), scene.folder.path("recipe.yaml"), scene.folder.path("out.jsonl"));
+    let (rows, recipe, out) = (
+        fixture.folder.path("rows.jsonl"),
+        fixture.folder.path("recipe.yaml"),
+        fixture.folder.path("out.jsonl"),
+    );
     let mut child = start(&["score", &rows, "--recipe", &recipe, "--set", &judge.url(), "--out", &out]);
     let _call = judge.asked();
     let told = Instant::now();
@@ -257,14 +260,14 @@ fn second_signal_ends_at_once() {
     assert!(told.elapsed() < PATIENCE, "{:?}", told.elapsed());
     assert_eq!(ran.code, 130, "{}", ran.talk);
     assert!(ran.talk.contains("stopped: nothing is kept"), "{}", ran.talk);
-    assert!(scene.parts().is_empty() && !scene.folder.names().contains(&"out.jsonl".to_owned()));
+    assert!(fixture.parts().is_empty() && !fixture.folder.names().contains(&"out.jsonl".to_owned()));
 }
 
 #[test]
 fn signal_waits_ten_seconds_for_calls_in_flight() {
-    let scene = Scene::new("process-patient", 100, &[]);
+    let fixture = Fixture::new("process-patient", 100, &[]);
     let judge = SilentJudge::new();
-    let mut arguments = scene.arguments();
+    let mut arguments = fixture.arguments();
     arguments.extend(["--set".to_owned(), judge.url()]);
     let child = start(&texts(&arguments));
     let _call = judge.asked();
@@ -274,14 +277,14 @@ fn signal_waits_ten_seconds_for_calls_in_flight() {
     assert_eq!(ran.code, 143, "{}", ran.talk);
     assert!(ran.talk.contains("stopped: 0 judgments are kept"), "{}", ran.talk);
     assert!(told.elapsed() >= PATIENCE, "{:?}", told.elapsed());
-    assert!(scene.parts().is_empty(), "{:?}", scene.parts());
+    assert!(fixture.parts().is_empty(), "{:?}", fixture.parts());
 }
 
 #[test]
 fn signal_ends_a_run_that_waits_for_its_input() {
-    let scene = Scene::new("process-piped", 4, &[]);
-    let mut command = command(&["score", "-", "--recipe", &scene.folder.path("recipe.yaml")]);
-    command.args(["--set", &scene.sim.url(), "--out", &scene.folder.path("piped.jsonl")]);
+    let fixture = Fixture::new("process-piped", 4, &[]);
+    let mut command = command(&["score", "-", "--recipe", &fixture.folder.path("recipe.yaml")]);
+    command.args(["--set", &fixture.sim.url(), "--out", &fixture.folder.path("piped.jsonl")]);
     let mut piped =
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = piped.stdin.take().unwrap();
@@ -294,16 +297,16 @@ fn signal_ends_a_run_that_waits_for_its_input() {
 
 #[test]
 fn a_run_that_was_asleep_asks_again_once_and_goes_on() {
-    let scene = Scene::new("process-asleep", 200, &["--latency", "50ms"]);
-    let mut arguments = scene.arguments();
+    let fixture = Fixture::new("process-asleep", 200, &["--latency", "50ms"]);
+    let mut arguments = fixture.arguments();
     arguments.extend(["--set", "judges.main.timeout=1s"].map(str::to_owned));
     let child = start(&texts(&arguments));
-    scene.wait_for(20);
+    fixture.wait_for(20);
     signal("STOP", child.id());
     // Time has to pass, so that every call in flight is over its limit when the run wakes up.
     std::thread::sleep(Duration::from_millis(1500));
     signal("CONT", child.id());
     let ran = ended(child);
     assert_eq!(ran.code, 0, "{}", ran.talk);
-    assert!(scene.calls() <= 200 + 2 * 8, "{} calls", scene.calls());
+    assert!(fixture.calls() <= 200 + 2 * 8, "{} calls", fixture.calls());
 }

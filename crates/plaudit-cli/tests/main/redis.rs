@@ -12,13 +12,13 @@ use std::collections::BTreeSet;
 const PASSWORD: &str = "s3cr3t-of-this-test";
 
 /// Rollouts, a recipe, a judge with a ledger, and a Redis.
-struct Scene {
+struct Fixture {
     folder: Folder,
     sim: Sim,
     server: Server,
 }
 
-impl Scene {
+impl Fixture {
     fn new(name: &str, count: usize, latency: &str, flags: &[&str]) -> Option<Self> {
         let server = Server::start(flags)?;
         let folder = Folder::new(&format!("redis-{name}"));
@@ -50,27 +50,27 @@ fn words(arguments: &[String]) -> Vec<&str> {
 
 #[test]
 fn a_run_is_resumed_replayed_and_explained_from_redis() {
-    let Some(scene) = Scene::new("verbs", 40, "0", &["--requirepass", PASSWORD, "--appendonly", "yes"])
+    let Some(fixture) = Fixture::new("verbs", 40, "0", &["--requirepass", PASSWORD, "--appendonly", "yes"])
     else {
         return;
     };
-    let state = format!("redis://:{PASSWORD}@127.0.0.1:{}/3", scene.server.port);
+    let state = format!("redis://:{PASSWORD}@127.0.0.1:{}/3", fixture.server.port);
     let ran = run(&["replay", "--state", &state]);
     assert!(ran.code == 2 && ran.talk.contains("holds no run"), "{}", ran.talk);
     let mut talk = ran.talk;
-    let summary = scene.folder.path("summary.json");
-    let first = scene.run("score", &state, &["--summary", &summary]);
-    assert_eq!((first.code, scene.calls()), (0, 40), "{}", first.talk);
+    let summary = fixture.folder.path("summary.json");
+    let first = fixture.run("score", &state, &["--summary", &summary]);
+    assert_eq!((first.code, fixture.calls()), (0, 40), "{}", first.talk);
     assert!(!first.talk.contains("warning"), "{}", first.talk);
-    let second = scene.run("score", &state, &[]);
-    assert_eq!((second.code, scene.calls()), (0, 40), "{}", second.talk);
+    let second = fixture.run("score", &state, &[]);
+    assert_eq!((second.code, fixture.calls()), (0, 40), "{}", second.talk);
     assert!(second.talk.contains("going on with 40 judgments"), "{}", second.talk);
     assert!(second.out == first.out);
-    let planned = scene.run("plan", &state, &["--json"]);
+    let planned = fixture.run("plan", &state, &["--json"]);
     let plan: Value = serde_json::from_str(&planned.out).unwrap_or_else(|_| panic!("{}", planned.talk));
     assert_eq!((&plan["components"][0]["calls"], &plan["components"][0]["known"]), (&40.into(), &40.into()));
-    let ranked = scene.run("rank", &state, &["--keep", "1"]);
-    assert_eq!((ranked.code, ranked.out.lines().count(), scene.calls()), (0, 10, 40), "{}", ranked.talk);
+    let ranked = fixture.run("rank", &state, &["--keep", "1"]);
+    assert_eq!((ranked.code, ranked.out.lines().count(), fixture.calls()), (0, 10, 40), "{}", ranked.talk);
     let replayed = run(&["replay", "--state", &state]);
     assert!(replayed.code == 0 && replayed.out == first.out, "{}", replayed.talk);
     let explained = run(&["explain", "r7", "--state", &state, "--json"]);
@@ -81,9 +81,9 @@ fn a_run_is_resumed_replayed_and_explained_from_redis() {
         talk += &ran.talk;
         talk += &ran.out;
     }
-    talk += &scene.folder.read("summary.json");
+    talk += &fixture.folder.read("summary.json");
     let kept = String::from_utf8_lossy(
-        &std::fs::read(scene.server.folder.join("appendonlydir/appendonly.aof.1.incr.aof")).unwrap(),
+        &std::fs::read(fixture.server.folder.join("appendonlydir/appendonly.aof.1.incr.aof")).unwrap(),
     )
     .into_owned();
     assert!(kept.contains("plaudit:1:run") && kept.contains("r39"));
@@ -92,12 +92,12 @@ fn a_run_is_resumed_replayed_and_explained_from_redis() {
 
 #[test]
 fn two_processes_at_once_buy_every_judgment_once() {
-    let Some(scene) = Scene::new("at-once", 600, "20ms", &[]) else { return };
-    let arguments = scene.arguments("score", &scene.server.url(), &[]);
+    let Some(fixture) = Fixture::new("at-once", 600, "20ms", &[]) else { return };
+    let arguments = fixture.arguments("score", &fixture.server.url(), &[]);
     let both = [start(&words(&arguments)), start(&words(&arguments))].map(ended);
     assert_eq!(both.each_ref().map(|ran| ran.code), [0, 0], "{}{}", both[0].talk, both[1].talk);
     assert!(both[0].out == both[1].out);
-    let asked: Vec<String> = ledger(&scene.folder, "ledger").into_iter().map(|(key, _)| key).collect();
+    let asked: Vec<String> = ledger(&fixture.folder, "ledger").into_iter().map(|(key, _)| key).collect();
     let distinct: BTreeSet<&String> = asked.iter().collect();
     assert_eq!((asked.len(), distinct.len()), (600, 600));
     assert!(both[0].talk.contains("warning: Redis does not write"), "{}", both[0].talk);
@@ -105,15 +105,15 @@ fn two_processes_at_once_buy_every_judgment_once() {
 
 #[test]
 fn dead_redis_stops_the_run_and_a_resume_goes_on() {
-    let Some(mut scene) = Scene::new("dies", 2000, "20ms", &["--appendonly", "yes"]) else { return };
-    let arguments = scene.arguments("score", &scene.server.url(), &[]);
+    let Some(mut fixture) = Fixture::new("dies", 2000, "20ms", &["--appendonly", "yes"]) else { return };
+    let arguments = fixture.arguments("score", &fixture.server.url(), &[]);
     let child = start(&words(&arguments));
-    until("the judge answers", || scene.calls() >= 100);
-    scene.server.kill();
-    let asked = scene.calls();
+    until("the judge answers", || fixture.calls() >= 100);
+    fixture.server.kill();
+    let asked = fixture.calls();
     let ran = ended(child);
     // Eight are in flight at once, and may still arrive at the judge.
-    assert!(scene.calls() <= asked + 8, "a judge was asked without a record of it");
+    assert!(fixture.calls() <= asked + 8, "a judge was asked without a record of it");
     assert_eq!(ran.code, 1, "{}", ran.talk);
     assert!(
         ran.talk.contains("error: Redis at 127.0.0.1") && ran.talk.contains("(journal.unreachable)"),
@@ -126,33 +126,33 @@ fn dead_redis_stops_the_run_and_a_resume_goes_on() {
     assert_eq!((rows.len(), lost + scored), (2000, 2000), "{}", ran.talk);
     assert!(lost > 1500 && scored > 50, "{lost} lost, {scored} scored");
 
-    scene.server.again();
+    fixture.server.again();
     let ran = run(&words(&arguments));
     assert_eq!(ran.code, 0, "{}", ran.talk);
-    let keys: Vec<String> = ledger(&scene.folder, "ledger").into_iter().map(|(key, _)| key).collect();
+    let keys: Vec<String> = ledger(&fixture.folder, "ledger").into_iter().map(|(key, _)| key).collect();
     let distinct: BTreeSet<&String> = keys.iter().collect();
     // Eight were in flight.
     assert!(distinct.len() == 2000 && keys.len() <= 2008, "{} calls", keys.len());
-    assert_eq!(scene.server.ask(&[b"GET", b"plaudit:1:judgments"]), b"2000");
+    assert_eq!(fixture.server.ask(&[b"GET", b"plaudit:1:judgments"]), b"2000");
 }
 
 #[test]
 fn a_redis_that_cannot_be_used_is_said_before_anything_is_asked() {
-    let Some(mut scene) = Scene::new("refused", 4, "0", &["--requirepass", PASSWORD]) else { return };
-    let at = format!("127.0.0.1:{}", scene.server.port);
+    let Some(mut fixture) = Fixture::new("refused", 4, "0", &["--requirepass", PASSWORD]) else { return };
+    let at = format!("127.0.0.1:{}", fixture.server.port);
     let wrong = format!("redis://:{PASSWORD}-not@{at}");
     for (state, code) in [(wrong.as_str(), "journal.login"), ("redis://nowhere:none", "journal.address")] {
         for verb in ["score", "plan"] {
-            let ran = scene.run(verb, state, &[]);
+            let ran = fixture.run(verb, state, &[]);
             assert!(ran.code == 2 && ran.talk.contains(code), "{}", ran.talk);
             assert!(!ran.talk.contains(PASSWORD), "{}", ran.talk);
         }
     }
-    scene.server.kill();
-    let ran = scene.run("score", &format!("redis://:{PASSWORD}@{at}"), &[]);
+    fixture.server.kill();
+    let ran = fixture.run("score", &format!("redis://:{PASSWORD}@{at}"), &[]);
     assert!(ran.code == 2 && ran.talk.contains("journal.unreachable"), "{}", ran.talk);
     assert!(!ran.talk.contains(PASSWORD), "{}", ran.talk);
-    assert_eq!(scene.calls(), 0);
+    assert_eq!(fixture.calls(), 0);
 }
 
 #[test]
@@ -163,11 +163,11 @@ fn redis_over_tls_needs_a_trusted_certificate() {
     let port = port.to_string();
     let tls = ["--tls-port", &port, "--tls-cert-file", &good, "--tls-key-file", &good, "--tls-ca-cert-file"];
     let flags = [&tls[..], &[&authority, "--tls-auth-clients", "no"]].concat();
-    let Some(scene) = Scene::new("tls", 4, "0", &flags) else { return };
-    let arguments = scene.arguments("score", &format!("rediss://127.0.0.1:{port}"), &["--quiet"]);
+    let Some(fixture) = Fixture::new("tls", 4, "0", &flags) else { return };
+    let arguments = fixture.arguments("score", &format!("rediss://127.0.0.1:{port}"), &["--quiet"]);
     let known = command(&words(&arguments)).env("SSL_CERT_FILE", &authority).output().unwrap();
     let said = String::from_utf8(known.stderr).unwrap();
-    assert_eq!((known.status.code(), scene.calls()), (Some(0), 4), "{said}");
+    assert_eq!((known.status.code(), fixture.calls()), (Some(0), 4), "{said}");
     let unknown = command(&words(&arguments)).output().unwrap();
     let said = String::from_utf8(unknown.stderr).unwrap();
     assert!(unknown.status.code() == Some(2) && said.contains("journal.unreachable"), "{said}");

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fixtures
 import pytest
-import stage
 
 
 @pytest.fixture
 def judge(request: pytest.FixtureRequest) -> Iterator[str]:
     """The address of a simulated judge that prefers the higher `[[quality:N]]`."""
-    command = [stage.PLAUDIT, "judge-sim", "--port", "0", "--latency", "0", *getattr(request, "param", ())]
+    command = [fixtures.PLAUDIT, "judge-sim", "--port", "0", "--latency", "0", *getattr(request, "param", ())]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     yield process.stdout.readline().strip()

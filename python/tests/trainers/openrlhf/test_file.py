@@ -12,9 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import fixtures
 import plaudit
 import pytest
-import stage
 from conftest import pairwise, written
 from plaudit import openrlhf
 from plaudit.openrlhf import Settings
@@ -134,7 +134,7 @@ def test_a_missing_sibling_ends_its_group_only(make_rewards: Any, judge: str) ->
 def test_a_generation_that_fails_lets_its_siblings_go_on(make_rewards: Any, judge: str) -> None:
     """The agent tells the join, so nobody waits for the deadline of 30 s."""
     make_rewards(pairwise(judge))
-    words = stage.tokenizer()
+    words = fixtures.tokenizer()
     calls = iter(range(100))
     passed = threading.Event()
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import fixtures
 import plaudit
 import pytest
 import ray
-import stage
 from conftest import pairwise, written
 
 RULES = {
@@ -34,7 +34,7 @@ def whole(recipe: dict[str, Any], experiences: list[Any], samples: int) -> list[
     prompts = [each.prompts[0] for each in experiences]
     labels = [each.labels[0] for each in experiences]
     tokens = [int(each.action_mask.sum()) for each in experiences]
-    report = plaudit.Engine(recipe).score(prompts, stage.texts(experiences), labels, groups, tokens)
+    report = plaudit.Engine(recipe).score(prompts, fixtures.texts(experiences), labels, groups, tokens)
     return report.totals.tolist()
 
 
@@ -45,8 +45,8 @@ def rewards(experiences: list[Any]) -> list[float]:
 
 def test_a_rule_recipe_scores_single_samples(tmp_path: Path) -> None:
     recipe = {**RULES, "components": {"overlap": RULES["components"]["overlap"]}}
-    engines = stage.actors(2, {"PLAUDIT_RECIPE": written(tmp_path, recipe)})
-    got = stage.generate(engines, ["q1 q2", "q3 q4"], ["red green", "blue"], 3)
+    engines = fixtures.actors(2, {"PLAUDIT_RECIPE": written(tmp_path, recipe)})
+    got = fixtures.generate(engines, ["q1 q2", "q3 q4"], ["red green", "blue"], 3)
     assert rewards(got) == pytest.approx(whole(recipe, got, 3))
     assert [each.info["plaudit/overlap"].item() for each in got] == pytest.approx(rewards(got))
     assert [each.info["plaudit/invalid"].item() for each in got] == [0.0] * 6
@@ -55,11 +55,11 @@ def test_a_rule_recipe_scores_single_samples(tmp_path: Path) -> None:
 
 def test_groups_are_compared_through_reward_func(tmp_path: Path, judge: str) -> None:
     """24 groups of four at once, two of them with the same prompt, wait in more threads than asyncio has by default."""
-    engines = stage.actors(
+    engines = fixtures.actors(
         2, {"PLAUDIT_RECIPE": written(tmp_path, pairwise(judge)), "PLAUDIT_GROUP_SIZE": "4"}
     )
     prompts = [f"q{number} q0" for number in range(22)] + ["q63", "q63"]
-    got = stage.generate(engines, prompts, [""] * 24, 4)
+    got = fixtures.generate(engines, prompts, [""] * 24, 4)
     assert rewards(got) == pytest.approx(whole(pairwise(judge), got, 4), abs=1e-5)
     assert {each.info["plaudit/group_size"].item() for each in got} == {4.0}
     assert {each.info["plaudit/partial"].item() for each in got} == {0.0}, "none was closed by its deadline"
@@ -68,9 +68,9 @@ def test_groups_are_compared_through_reward_func(tmp_path: Path, judge: str) -> 
 def test_the_agent_compares_groups_of_any_size(tmp_path: Path, judge: str) -> None:
     recipe = pairwise(judge)
     recipe["components"]["length"] = RULES["components"]["length"]
-    engines = stage.actors(2, {"PLAUDIT_RECIPE": written(tmp_path, recipe)}, agent=True)
+    engines = fixtures.actors(2, {"PLAUDIT_RECIPE": written(tmp_path, recipe)}, agent=True)
     for samples in (4, 3):
-        got = stage.generate(engines, ["q1", "q2", "q2", "q3"], [""] * 4, samples)
+        got = fixtures.generate(engines, ["q1", "q2", "q2", "q3"], [""] * 4, samples)
         assert rewards(got) == pytest.approx(whole(recipe, got, samples), abs=1e-5)
         assert {each.info["plaudit/group_size"].item() for each in got} == {float(samples)}
         assert {each.info["plaudit/length"].item() for each in got} == {-0.625}, (
@@ -82,8 +82,8 @@ def test_experiences_can_be_split_and_batched_again(tmp_path: Path) -> None:
     """OpenRLHF demands the same keys of every sample."""
     from openrlhf.trainer.ppo_utils.experience import make_experience_batch, split_experience_batch
 
-    engines = stage.actors(1, {"PLAUDIT_RECIPE": written(tmp_path, RULES)}, agent=True)
-    got = stage.generate(engines, ["q1", "q2"], ["red", ""], 2)
+    engines = fixtures.actors(1, {"PLAUDIT_RECIPE": written(tmp_path, RULES)}, agent=True)
+    got = fixtures.generate(engines, ["q1", "q2"], ["red", ""], 2)
     batch = make_experience_batch([item for each in got for item in split_experience_batch(each)])
     assert batch.rewards.shape == (4,)
     missing = [float(value) for value in batch.info["plaudit/overlap_missing"]]
@@ -98,6 +98,6 @@ def test_one_engine_serves_all_actors_through_ray(tmp_path: Path, judge: str) ->
     }
     for agent in (True, False):
         size = {} if agent else {"PLAUDIT_GROUP_SIZE": "4"}
-        engines = stage.actors(2, {**environment, **size}, agent=agent)
-        got = stage.generate(engines, ["q1", "q2", "q2", "q3"], [""] * 4, 4)
+        engines = fixtures.actors(2, {**environment, **size}, agent=agent)
+        got = fixtures.generate(engines, ["q1", "q2", "q2", "q3"], [""] * 4, 4)
         assert rewards(got) == pytest.approx(whole(pairwise(judge), got, 4), abs=1e-5)

@@ -10,7 +10,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "trl"))
 
-import stage  # noqa: E402
+import fixtures  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from plaudit.trl import Reward  # noqa: E402
@@ -20,10 +20,10 @@ from two_ranks import Recorded  # noqa: E402
 def main(folder: Path, task: dict[str, Any]) -> None:
     torch.set_num_threads(1)
     reward = Recorded(Reward("taste", url=task["url"], timeout=60.0))
-    trained = stage.trainer(
+    trained = fixtures.trainer(
         folder / "out",
         reward,
-        stage.questions(),
+        fixtures.questions(),
         per_device_train_batch_size=6,
         num_generations=4,
         max_steps=3,
@@ -32,7 +32,7 @@ def main(folder: Path, task: dict[str, Any]) -> None:
         warnings.simplefilter("always")
         trained.train()
     told = [str(warning.message) for warning in said if "only a part was here" in str(warning.message)]
-    written = {"calls": reward.calls, "told": told, "cut": stage.logged(trained, "taste/cut_groups")}
+    written = {"calls": reward.calls, "told": told, "cut": fixtures.logged(trained, "taste/cut_groups")}
     (folder / f"rank-{dist.get_rank()}.json").write_text(json.dumps(written))
     # A rank that leaves while the other one's threads still wait for it makes that one abort.
     dist.barrier()

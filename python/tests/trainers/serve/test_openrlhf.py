@@ -18,7 +18,7 @@ from conftest import RULES, Processes, Running, taste
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "openrlhf"))
 
-import stage  # noqa: E402
+import fixtures  # noqa: E402
 
 
 class Engine:
@@ -26,7 +26,7 @@ class Engine:
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = iter(texts)
-        self._words = stage.tokenizer()
+        self._words = fixtures.tokenizer()
 
     async def generate(self, tokens: list[int], parameters: Any, multi_modal_data: Any = None) -> Any:
         ids = [
@@ -48,7 +48,7 @@ def roll_out(urls: str | list[str], samples: list[tuple[str, str, Any]]) -> list
         engine = Engine([text for _, text, _ in samples])
         parameters = SimpleNamespace(max_tokens=16, logprobs=None)
         made = (
-            executor.execute(prompt, label, parameters, 64, stage.tokenizer(), engine)
+            executor.execute(prompt, label, parameters, 64, fixtures.tokenizer(), engine)
             for prompt, _, label in samples
         )
         return await asyncio.gather(*made)

@@ -25,7 +25,7 @@ from plaudit.trl import Reward
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "trl"))
 
-import stage  # noqa: E402
+import fixtures  # noqa: E402
 
 
 def get(url: str) -> Any:
@@ -56,11 +56,11 @@ def test_a_training_learns_and_the_service_keeps_its_steps(
 ) -> None:
     url = serve(taste(judge.url))
     reward = Reward("taste", url=url, run="tiny", timeout=60.0)
-    trained = stage.trainer(tmp_path / "out", reward, stage.questions(), max_steps=6)
+    trained = fixtures.trainer(tmp_path / "out", reward, fixtures.questions(), max_steps=6)
     trained.train()
-    rewards = stage.logged(trained, "rewards/taste/mean")
-    assert len(rewards) == 6 and stage.logged(trained, "taste/invalid") == [0.0] * 6
-    assert stage.logged(trained, "taste/cut_groups") == [0.0] * 6
+    rewards = fixtures.logged(trained, "rewards/taste/mean")
+    assert len(rewards) == 6 and fixtures.logged(trained, "taste/invalid") == [0.0] * 6
+    assert fixtures.logged(trained, "taste/cut_groups") == [0.0] * 6
     (run,) = get(f"{url}/v1/runs")["runs"]
     assert (run["name"], run["recipe"], run["rollouts"]) == ("tiny", "taste", 6 * 32)
     steps = get(f"{url}/v1/runs/{run['id']}/steps")["steps"]

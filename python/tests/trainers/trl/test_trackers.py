@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fixtures
 import pytest
-import stage
 from plaudit.trl import Reward
 from test_training import ANSWER, WORDS
 
@@ -21,10 +21,10 @@ def test_tensorboard_has_the_metrics_and_the_statistics(
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     monkeypatch.setenv("TENSORBOARD_LOGGING_DIR", str(tmp_path / "events"))
-    trained = stage.trainer(
+    trained = fixtures.trainer(
         tmp_path,
         Reward(WORDS, statistics=CHOSEN),
-        stage.questions(answer=ANSWER),
+        fixtures.questions(answer=ANSWER),
         max_steps=2,
         report_to=["tensorboard"],
     )
@@ -40,10 +40,10 @@ def test_tensorboard_has_the_metrics_and_the_statistics(
     assert "words/components/overlap/values/mean" not in ours
     assert not any(name.startswith("words/total/") for name in ours), "only what was asked for"
     for name in ("words/overlap", "words/groups/std/mean"):
-        logged = stage.logged(trained, name)
+        logged = fixtures.logged(trained, name)
         assert [step for step, _ in curve[f"train/{name}"]] == [1, 2]
         assert [value for _, value in curve[f"train/{name}"]] == pytest.approx(logged, rel=1e-5)
-    spread = stage.logged(trained, "words/groups/std/mean")
+    spread = fixtures.logged(trained, "words/groups/std/mean")
     assert all(value > 0 for value in spread)
 
 
@@ -52,20 +52,20 @@ def test_trackio_has_the_metrics_and_the_statistics(tmp_path: Path) -> None:
     source = f"""
 import sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
-import stage, torch
+import fixtures, torch
 from pathlib import Path
 from plaudit.trl import Reward
 from test_training import ANSWER, WORDS
 torch.set_num_threads(1)
-trained = stage.trainer(
-    Path({str(tmp_path)!r}), Reward(WORDS, statistics=True), stage.questions(answer=ANSWER), max_steps=2,
+trained = fixtures.trainer(
+    Path({str(tmp_path)!r}), Reward(WORDS, statistics=True), fixtures.questions(answer=ANSWER), max_steps=2,
     report_to=["trackio"], run_name="first", project="rewards",
 )
 trained.train()
 from trackio.sqlite_storage import SQLiteStorage
 rows = [row for row in SQLiteStorage.get_logs("rewards", "first") if "train/words/overlap" in row]
 spread = [row["train/words/total/quantiles/p50"] for row in rows]
-assert spread == stage.logged(trained, "words/total/quantiles/p50"), spread
+assert spread == fixtures.logged(trained, "words/total/quantiles/p50"), spread
 assert not any(name.startswith("train/words/components/overlap/values/mean") for row in rows for name in row)
 print(len(rows))
 """

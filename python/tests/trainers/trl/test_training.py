@@ -7,9 +7,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import fixtures
 import plaudit
 import pytest
-import stage
 from conftest import Judge, pairwise
 from plaudit.abort import NothingScored
 from plaudit.trl import Reward
@@ -31,19 +31,21 @@ def quality(completions: list[str], **_: Any) -> list[float]:
 
 
 def test_a_rule_reward_rises(tmp_path: Path) -> None:
-    trained = stage.trainer(tmp_path, Reward(WORDS), stage.questions(answer=ANSWER))
+    trained = fixtures.trainer(tmp_path, Reward(WORDS), fixtures.questions(answer=ANSWER))
     trained.train()
-    first, last = stage.fifths(stage.logged(trained, "rewards/words/mean"))
+    first, last = fixtures.fifths(fixtures.logged(trained, "rewards/words/mean"))
     assert last > first + 0.3, f"from {first:.3f} to {last:.3f}"
 
 
 def test_a_pairwise_reward_rises_as_an_absolute_monitor_shows(tmp_path: Path, judge: Judge) -> None:
     rewards = [Reward(pairwise(judge)), quality]
-    trained = stage.trainer(tmp_path, rewards, stage.questions(), reward_weights=[1.0, 0.0], max_steps=24)
+    trained = fixtures.trainer(
+        tmp_path, rewards, fixtures.questions(), reward_weights=[1.0, 0.0], max_steps=24
+    )
     trained.train()
-    first, last = stage.fifths(stage.logged(trained, "rewards/quality/mean"))
+    first, last = fixtures.fifths(fixtures.logged(trained, "rewards/quality/mean"))
     assert last > first + 0.6, f"from {first:.3f} to {last:.3f}"
-    relative = stage.logged(trained, "rewards/taste/mean")
+    relative = fixtures.logged(trained, "rewards/taste/mean")
     assert max(map(abs, relative)) < 0.2, "a comparison within the group has a mean of about zero"
     assert judge.asked() > 0
 
@@ -51,36 +53,36 @@ def test_a_pairwise_reward_rises_as_an_absolute_monitor_shows(tmp_path: Path, ju
 def test_columns_train_as_the_whole_recipe_does(tmp_path: Path) -> None:
     reward = Reward(WORDS)
     columns = reward.as_columns()
-    data = stage.questions(answer=ANSWER)
-    apart = stage.trainer(tmp_path / "apart", columns, data, reward_weights=reward.weights, max_steps=6)
+    data = fixtures.questions(answer=ANSWER)
+    apart = fixtures.trainer(tmp_path / "apart", columns, data, reward_weights=reward.weights, max_steps=6)
     apart.train()
-    whole = stage.trainer(tmp_path / "whole", Reward(WORDS), data, max_steps=6)
+    whole = fixtures.trainer(tmp_path / "whole", Reward(WORDS), data, max_steps=6)
     whole.train()
-    assert stage.logged(apart, "reward") == pytest.approx(stage.logged(whole, "reward"), abs=1e-4)
+    assert fixtures.logged(apart, "reward") == pytest.approx(fixtures.logged(whole, "reward"), abs=1e-4)
     for step in range(6):
-        overlap = stage.logged(apart, "rewards/overlap/mean")[step]
-        assert stage.logged(apart, "words/overlap")[step] == pytest.approx(overlap, abs=1e-4)
+        overlap = fixtures.logged(apart, "rewards/overlap/mean")[step]
+        assert fixtures.logged(apart, "words/overlap")[step] == pytest.approx(overlap, abs=1e-4)
 
 
 def test_the_async_twin_trains_alike(tmp_path: Path) -> None:
-    data = stage.questions(answer=ANSWER, chat=True)
+    data = fixtures.questions(answer=ANSWER, chat=True)
     curves = []
     for name, reward in (("sync", Reward(WORDS)), ("async", Reward(WORDS).as_async())):
-        trained = stage.trainer(tmp_path / name, reward, data, max_steps=4)
+        trained = fixtures.trainer(tmp_path / name, reward, data, max_steps=4)
         trained.train()
-        curves.append(stage.logged(trained, "reward"))
+        curves.append(fixtures.logged(trained, "reward"))
     assert curves[0] == curves[1]
     assert len(curves[0]) == 4
 
 
 def test_metrics_and_tables_reach_the_trainer(tmp_path: Path) -> None:
-    trained = stage.trainer(
-        tmp_path, Reward(WORDS), stage.questions(answer=ANSWER), max_steps=2, log_completions=True
+    trained = fixtures.trainer(
+        tmp_path, Reward(WORDS), fixtures.questions(answer=ANSWER), max_steps=2, log_completions=True
     )
     trained.train()
     for name in ("words/overlap", "words/length", "words/invalid", "words/zero_variance", "words/cut_groups"):
-        assert len(stage.logged(trained, name)) == 2, name
-    assert stage.logged(trained, "words/invalid") == [0.0, 0.0]
+        assert len(fixtures.logged(trained, name)) == 2, name
+    assert fixtures.logged(trained, "words/invalid") == [0.0, 0.0]
     table = trained._logs["extra"]
     assert list(table["words/outcome"]) == ["scored"] * 32
     assert list(table["words/reason"]) == [""] * 32
@@ -91,7 +93,7 @@ def test_metrics_and_tables_reach_the_trainer(tmp_path: Path) -> None:
 def test_what_could_not_be_judged_moves_nothing(tmp_path: Path, judge: Judge) -> None:
     """A judge that always fails: no completion gets a number, TRL leaves all of them out, and no weight changes."""
     recipe = pairwise(judge, timeout="5s")
-    trained = stage.trainer(tmp_path, Reward(recipe), stage.questions(), max_steps=1)
+    trained = fixtures.trainer(tmp_path, Reward(recipe), fixtures.questions(), max_steps=1)
     before = {name: value.clone() for name, value in trained.model.state_dict().items()}
     trained.train()
     table = trained._logs["extra"]
@@ -101,14 +103,14 @@ def test_what_could_not_be_judged_moves_nothing(tmp_path: Path, judge: Judge) ->
     ]
     assert len(judged) > 24
     assert all(outcome == "invalid" and reason.startswith("judge.") for outcome, reason in judged), judged
-    assert stage.logged(trained, "taste/invalid") == [len(judged) / 32]
+    assert fixtures.logged(trained, "taste/invalid") == [len(judged) / 32]
     assert set(trained._logs["advantages"]) == {0.0}
     assert all((before[name] == value).all() for name, value in trained.model.state_dict().items())
 
 
 def test_an_evaluation_compares_with_the_reference(tmp_path: Path, judge: Judge) -> None:
-    data = stage.questions(8, answer="[[quality:2]]")
-    trained = stage.trainer(
+    data = fixtures.questions(8, answer="[[quality:2]]")
+    trained = fixtures.trainer(
         tmp_path,
         Reward(pairwise(judge)),
         data,
@@ -126,7 +128,7 @@ def test_a_training_without_rewards_is_ended_on_request(tmp_path: Path) -> None:
     down = {"main": {"base_url": "http://127.0.0.1:9/v1", "model": "none", "attempts": 1, "patience": "1ms"}}
     principle = {"reward": "principle", "mode": "pairwise", "principles": ["helpfulness"]}
     recipe = {"name": "taste", "components": {"quality": principle}, "judges": down}
-    trained = stage.trainer(tmp_path, Reward(recipe, abort_after=2), stage.questions(), max_steps=6)
+    trained = fixtures.trainer(tmp_path, Reward(recipe, abort_after=2), fixtures.questions(), max_steps=6)
     with pytest.raises(RuntimeError, match="no rollout could be scored for 2 steps in a row: judge"):
         trained.train()
     assert trained.state.global_step == 1
@@ -135,9 +137,9 @@ def test_a_training_without_rewards_is_ended_on_request(tmp_path: Path) -> None:
 
 
 def test_a_misnamed_column_ends_the_training_in_its_first_step(tmp_path: Path) -> None:
-    data = stage.questions(gold=ANSWER, level="1")
+    data = fixtures.questions(gold=ANSWER, level="1")
     reward = Reward("math")
-    trained = stage.trainer(tmp_path / "ended", reward, data, max_steps=3)
+    trained = fixtures.trainer(tmp_path / "ended", reward, data, max_steps=3)
     with pytest.raises(
         NothingScored, match='rows have "gold", "level": Reward.columns={"gold": "reference"}'
     ) as ended:
@@ -145,10 +147,10 @@ def test_a_misnamed_column_ends_the_training_in_its_first_step(tmp_path: Path) -
     assert "--field" not in str(ended.value), "a flag of the command"
     assert trained.state.global_step == 0
     for reward in (Reward("math", abort_after="never"), Reward("math", columns={"gold": "reference"})):
-        trained = stage.trainer(tmp_path / "on", reward, data, max_steps=1)
+        trained = fixtures.trainer(tmp_path / "on", reward, data, max_steps=1)
         trained.train()
         assert trained.state.global_step == 1
-    assert stage.logged(trained, "math/accuracy_missing") == [0.0]
+    assert fixtures.logged(trained, "math/accuracy_missing") == [0.0]
 
 
 def test_a_reward_that_always_raises_ends_the_training(tmp_path: Path) -> None:
@@ -157,19 +159,19 @@ def test_a_reward_that_always_raises_ends_the_training(tmp_path: Path) -> None:
         raise KeyError("score")
 
     recipe = {"name": "own", "components": {"own": {"reward": "broken_in_training"}}}
-    trained = stage.trainer(tmp_path, Reward(recipe).as_async(), stage.questions(), max_steps=3)
+    trained = fixtures.trainer(tmp_path, Reward(recipe).as_async(), fixtures.questions(), max_steps=3)
     with pytest.raises(NothingScored, match="reward.failed"):
         trained.train()
 
 
 def test_columns_that_are_weighed_otherwise_are_told(tmp_path: Path) -> None:
-    data = stage.questions(answer=ANSWER)
+    data = fixtures.questions(answer=ANSWER)
     reward = Reward(WORDS)
     with pytest.warns(RuntimeWarning, match="reward_weights=reward.weights"):
-        stage.trainer(tmp_path / "alike", reward.as_columns(), data, max_steps=1).train()
+        fixtures.trainer(tmp_path / "alike", reward.as_columns(), data, max_steps=1).train()
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         weights = reward.weights
-        stage.trainer(
+        fixtures.trainer(
             tmp_path / "own", reward.as_columns(), data, reward_weights=weights, max_steps=1
         ).train()

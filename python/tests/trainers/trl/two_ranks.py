@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import stage
+import fixtures
 import torch
 import torch.distributed as dist
 from plaudit.trl import Reward
@@ -34,10 +34,10 @@ class Recorded:
 def main(folder: Path, task: dict[str, Any]) -> None:
     torch.set_num_threads(1)
     reward = Recorded(Reward(task["recipe"], join=task["join"], timeout=60.0))
-    trained = stage.trainer(
+    trained = fixtures.trainer(
         folder / "out",
         reward,
-        stage.questions(),
+        fixtures.questions(),
         per_device_train_batch_size=6,
         num_generations=4,
         max_steps=3,
@@ -46,8 +46,8 @@ def main(folder: Path, task: dict[str, Any]) -> None:
         warnings.simplefilter("always")
         trained.train()
     told = [str(warning.message) for warning in said if "only a part was here" in str(warning.message)]
-    cut = stage.logged(trained, "taste/cut_groups")
-    varied = stage.logged(trained, "taste/varied")
+    cut = fixtures.logged(trained, "taste/cut_groups")
+    varied = fixtures.logged(trained, "taste/varied")
     written = {"calls": reward.calls, "told": told, "cut": cut, "varied": varied}
     (folder / f"rank-{dist.get_rank()}.json").write_text(json.dumps(written))
     # A rank that leaves while the other one's threads still wait for it makes that one abort.

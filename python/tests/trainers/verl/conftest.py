@@ -9,8 +9,8 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import fixtures
 import pytest
-import stage
 
 # Ray gives a machine half a minute to start its processes, and lets its workers stand back behind all others; where others
 # work as well, that is not enough.
@@ -40,7 +40,7 @@ def cluster() -> Iterator[Any]:
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
-    return stage.tokenizer(tmp_path_factory.mktemp("model"))
+    return fixtures.tokenizer(tmp_path_factory.mktemp("model"))
 
 
 @pytest.fixture(scope="session")
@@ -99,7 +99,7 @@ def loops(cluster: Any, model: pathlib.Path) -> Iterator[Callable[..., Loop]]:
     def start(*changes: str) -> Loop:
         while running:
             running.pop().end()
-        running.append(Loop(cluster, stage.compose(model, *changes)))
+        running.append(Loop(cluster, fixtures.compose(model, *changes)))
         return running[0]
 
     yield start

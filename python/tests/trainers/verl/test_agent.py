@@ -6,8 +6,8 @@ import asyncio
 import time
 from typing import Any
 
+import fixtures
 import pytest
-import stage
 from test_reward_loop import RECIPE, REFERENCE, RESPONSES, expected, written
 
 
@@ -39,13 +39,13 @@ def test_siblings_of_a_failed_rollout_do_not_wait(
 ) -> None:
     from plaudit.verl import PlauditAgentLoop
 
-    config = stage.compose(
+    config = fixtures.compose(
         model,
-        *stage.plaudit(written(RECIPE, tmp_path), "+reward.reward_kwargs.group_timeout=50"),
+        *fixtures.plaudit(written(RECIPE, tmp_path), "+reward.reward_kwargs.group_timeout=50"),
         "actor_rollout_ref.rollout.n=4",
     )
     rollouts = [
-        stage.rollout(words, text, uid=f"agent-{failing}", session=session, reference=REFERENCE)
+        fixtures.rollout(words, text, uid=f"agent-{failing}", session=session, reference=REFERENCE)
         for session, text in enumerate(RESPONSES)
     ]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import stage
+import fixtures
 from test_reward_loop import written
 
 RECIPE = {"name": "programs", "components": {"tests": {"reward": "code", "unfenced": True}}}
@@ -17,17 +17,17 @@ def test_programs_are_run_against_the_ground_truth(
     loops: Callable[..., Any], words: Any, tmp_path: Any
 ) -> None:
     loop = loops(
-        *stage.plaudit(written(RECIPE, tmp_path)), "reward.num_workers=2", "actor_rollout_ref.rollout.n=3"
+        *fixtures.plaudit(written(RECIPE, tmp_path)), "reward.num_workers=2", "actor_rollout_ref.rollout.n=3"
     )
     said = ["print(input())", "dog", "print(input()) dog"]
     rollouts = [
-        stage.rollout(words, response, uid=str(group), session=session, reference=TESTS)
+        fixtures.rollout(words, response, uid=str(group), session=session, reference=TESTS)
         for group in range(4)
         for session, response in enumerate(said)
     ]
     nothing = '{"inputs": [], "outputs": []}'
     rollouts += [
-        stage.rollout(words, response, uid="empty", session=session, reference=nothing)
+        fixtures.rollout(words, response, uid="empty", session=session, reference=nothing)
         for session, response in enumerate(said)
     ]
     answers = loop.score(rollouts)

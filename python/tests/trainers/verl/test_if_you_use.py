@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 import documented
+import fixtures
 import pytest
-import stage
 
 if importlib.util.find_spec("verl.trainer.ppo.v1") is None:
     pytest.skip("the page is about verl 0.9", allow_module_level=True)
@@ -40,7 +40,7 @@ def test_a_judge_that_fails_before_and_after(
 
     async def scored() -> dict[str, Any]:
         manager = NaiveRewardManager(None, words, names["compute_score"])
-        return await manager.run_single(stage.rollout(words, "yes"))
+        return await manager.run_single(fixtures.rollout(words, "yes"))
 
     answer = asyncio.run(scored())
     assert answer["reward_score"] == 0.0 and answer["reward_extra_info"] == {"acc": 0.0}
@@ -50,7 +50,7 @@ def test_a_judge_that_fails_before_and_after(
     changes = lines[1].replace("my_run.yaml", str(file)).split()
     judge = "+reward.reward_kwargs.overrides.judges.main"
     loop = loops(*changes, f"{judge}.patience=1ms", f"{judge}.attempts=1", "actor_rollout_ref.rollout.n=2")
-    group = [stage.rollout(words, text, uid="one", session=at) for at, text in enumerate(("yes", "no"))]
+    group = [fixtures.rollout(words, text, uid="one", session=at) for at, text in enumerate(("yes", "no"))]
     for answer in loop.score(group):
         assert answer["reward_extra_info"]["plaudit/invalid"] == 1.0
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import fixtures
 import pytest
-import stage
 from test_reward_loop import written
 
 SIZE = 3
@@ -62,13 +62,13 @@ def test_invalid_rollouts_get_the_mean_of_their_valid_siblings(
     loops: Callable[..., Any], words: Any, sim: Callable[[str], str], compares: bool, tmp_path: Any
 ) -> None:
     loop = loops(
-        *stage.plaudit(written(recipe(sim("0.4"), compares), tmp_path)),
+        *fixtures.plaudit(written(recipe(sim("0.4"), compares), tmp_path)),
         "reward.num_workers=2",
         f"actor_rollout_ref.rollout.n={SIZE}",
     )
     rollouts = [
-        stage.rollout(words, f"{word} {group_word} answer", uid=f"{compares}-{group}", session=session)
-        for group, group_word in enumerate(stage.WORDS * 2)
+        fixtures.rollout(words, f"{word} {group_word} answer", uid=f"{compares}-{group}", session=session)
+        for group, group_word in enumerate(fixtures.WORDS * 2)
         for session, word in enumerate(("red", "green", "blue"))
     ]
     answers = loop.score(rollouts)
@@ -89,12 +89,12 @@ def test_a_group_without_a_valid_rollout_teaches_nothing(
     loops: Callable[..., Any], words: Any, sim: Callable[[str], str], compares: bool, tmp_path: Any
 ) -> None:
     loop = loops(
-        *stage.plaudit(written(recipe(sim("1"), compares), tmp_path)),
+        *fixtures.plaudit(written(recipe(sim("1"), compares), tmp_path)),
         "reward.num_workers=2",
         f"actor_rollout_ref.rollout.n={SIZE}",
     )
     rollouts = [
-        stage.rollout(words, f"{word} answer", uid=f"none-{compares}-{group}", session=session)
+        fixtures.rollout(words, f"{word} answer", uid=f"none-{compares}-{group}", session=session)
         for group in range(4)
         for session, word in enumerate(("red", "green", "blue"))
     ]
@@ -110,12 +110,12 @@ def test_a_reward_that_hangs_costs_its_own_rollout_and_no_other(
 ) -> None:
     own = {"name": "own", "components": {"own": {"reward": "hanging"}}, "groups": {"timeout": "5s"}}
     loop = loops(
-        *stage.plaudit(written(own, tmp_path), "+reward.reward_kwargs.imports=hanging"),
+        *fixtures.plaudit(written(own, tmp_path), "+reward.reward_kwargs.imports=hanging"),
         "reward.num_workers=2",
         "actor_rollout_ref.rollout.n=4",
     )
     said = ("red", "dog", "green", "blue")
-    rollouts = [stage.rollout(words, word, uid="own", session=at) for at, word in enumerate(said)]
+    rollouts = [fixtures.rollout(words, word, uid="own", session=at) for at, word in enumerate(said)]
     answers = loop.score(rollouts)
     infos = [answer["reward_extra_info"] for answer in answers]
     assert [answer["reward_score"] for answer in answers] == [1.0] * 4
@@ -125,7 +125,7 @@ def test_a_reward_that_hangs_costs_its_own_rollout_and_no_other(
 
 def test_a_run_without_references_ends_with_the_fix(loops: Callable[..., Any], words: Any) -> None:
     loop = loops(
-        *stage.plaudit("math"),
+        *fixtures.plaudit("math"),
         "reward.num_workers=2",
         "data.train_batch_size=2",
         f"actor_rollout_ref.rollout.n={SIZE}",
@@ -133,7 +133,7 @@ def test_a_run_without_references_ends_with_the_fix(loops: Callable[..., Any], w
 
     def rollouts(step: int, **given: Any) -> list[Any]:
         made = [
-            stage.rollout(
+            fixtures.rollout(
                 words, "answer", uid=f"end-{step}-{at // SIZE}", session=at % SIZE, step=step, **given
             )
             for at in range(2 * SIZE)

@@ -11,8 +11,8 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+import fixtures
 import pytest
-import stage
 
 if importlib.util.find_spec("verl.trainer.ppo.v1") is None:
     pytest.skip("this verl has no V1 trainer", allow_module_level=True)
@@ -109,7 +109,7 @@ def test_the_filter_of_groups_is_not_lost(model: Any) -> None:
     from plaudit.verl import PlauditSampler, PlauditSamplerAsync
     from verl.trainer.ppo.v1.trainer_base import PPOTrainer
 
-    config = stage.compose(
+    config = fixtures.compose(
         model,
         "algorithm.filter_groups.enable=True",
         "algorithm.filter_groups.metric=acc",

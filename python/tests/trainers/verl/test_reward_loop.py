@@ -7,10 +7,10 @@ import random
 import time
 from typing import Any
 
+import fixtures
 import numpy as np
 import plaudit
 import pytest
-import stage
 
 RECIPE = {
     "name": "pairs",
@@ -71,7 +71,7 @@ def hasty(loops: Any, words: Any, tmp_path_factory: pytest.TempPathFactory) -> A
 def started_loop(loops: Any, words: Any, folder: Any, timeout: float) -> Any:
     recipe = written(RECIPE, folder)
     started = loops(
-        *stage.plaudit(
+        *fixtures.plaudit(
             recipe,
             f"+reward.reward_kwargs.group_timeout={timeout}",
             "+reward.reward_kwargs.aliases=True",
@@ -80,7 +80,7 @@ def started_loop(loops: Any, words: Any, folder: Any, timeout: float) -> Any:
         "actor_rollout_ref.rollout.n=4",
     )
     # Workers take their time to start, and a group's time runs from its first member.
-    warm = stage.rollout(words, "yes", split="test", reference=REFERENCE)
+    warm = fixtures.rollout(words, "yes", split="test", reference=REFERENCE)
     started.answers([worker.compute_score.remote(warm) for worker in started.manager.reward_loop_workers])
     return started
 
@@ -92,7 +92,7 @@ def groups(words: Any, count: int, **kwargs: Any) -> list[Any]:
         random.Random(group).shuffle(order)
         uid = f"{kwargs.get('step', 1)}-{group}-{time.monotonic_ns()}"
         rollouts += [
-            stage.rollout(
+            fixtures.rollout(
                 words, RESPONSES[place], uid=uid, session=at, reference=REFERENCE, padding=group % 3, **kwargs
             )
             for at, place in enumerate(order)
@@ -130,7 +130,7 @@ def test_any_order_and_routing_gives_the_scores_of_whole_groups(loop: Any, words
 
 def test_columns_are_constant_plain_finite_floats(loop: Any, words: Any) -> None:
     rollouts = groups(words, 2)
-    rollouts += [stage.rollout(words, text, split="test", reference=REFERENCE) for text in RESPONSES]
+    rollouts += [fixtures.rollout(words, text, split="test", reference=REFERENCE) for text in RESPONSES]
     answers = loop.score(rollouts)
     columns = [list(answer["reward_extra_info"]) for answer in answers]
     assert all(names == columns[0] for names in columns)
@@ -147,7 +147,9 @@ def test_validation_is_scored_at_once_against_the_reference(loop: Any, words: An
     from verl.trainer.ppo.metric_utils import process_validation_metrics
 
     texts = [f"<think> x </think> <answer> {REFERENCE} </answer>", REFERENCE, "dog", "the cat"]
-    rollouts = [stage.rollout(words, text, split="test", reference=REFERENCE, source="val") for text in texts]
+    rollouts = [
+        fixtures.rollout(words, text, split="test", reference=REFERENCE, source="val") for text in texts
+    ]
     began = time.monotonic()
     answers = loop.score(rollouts)
     assert time.monotonic() - began < TIMEOUT_S - 1, "validation waited for siblings"
@@ -175,7 +177,7 @@ def test_the_batch_path_places_scores_at_the_last_valid_token(loop: Any, words: 
         length = len(texts.split())
         fields = {name: column[0] for name, column in data.non_tensor_batch.items()}
         padded.append(
-            stage.rollout(
+            fixtures.rollout(
                 words,
                 texts,
                 uid=fields["uid"],

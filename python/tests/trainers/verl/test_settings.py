@@ -7,9 +7,9 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import fixtures
 import numpy as np
 import pytest
-import stage
 from omegaconf import OmegaConf
 from plaudit.ray.actor import Rollout, SiblingTotals
 from plaudit.ray.steps import SAMPLED, StepStatistics
@@ -26,7 +26,7 @@ def options(**said: Any) -> Options:
 
 
 def check(model: Any, *changes: str, compares: bool = True, waits_in_ray: bool = True, **said: Any) -> None:
-    config = stage.compose(model, *changes)
+    config = fixtures.compose(model, *changes)
     size = int(config.actor_rollout_ref.rollout.n)
     config_checks.check(config, options(**said), compares=compares, size=size, waits_in_ray=waits_in_ray)
 
@@ -42,7 +42,7 @@ def test_groups_that_are_too_large_are_refused(model: Any, tmp_path: Any) -> Non
     recipe = tmp_path / "dgr.yaml"
     compared = "{ reward: principle, principles: [helpfulness], aggregate: dgr }"
     recipe.write_text(f"components: {{ q: {compared} }}\njudges: {{ j: {{ kind: overlap }} }}\n")
-    config = stage.compose(model, *stage.plaudit(recipe), "actor_rollout_ref.rollout.n=17")
+    config = fixtures.compose(model, *fixtures.plaudit(recipe), "actor_rollout_ref.rollout.n=17")
     with pytest.raises(ValueError, match="groups of 17 are too large .* dgr takes at most 16"):
         RolloutScorer(config, None, waits_in_ray=False)
 
@@ -150,8 +150,8 @@ def test_ignored_keys_are_a_warning(model: Any, caplog: pytest.LogCaptureFixture
 
 
 def test_dropping_needs_a_trainer_that_survives_it(model: Any) -> None:
-    old = "trainer.use_v1" not in str(stage.compose(model)) and not config_checks.runs_v1(
-        stage.compose(model)
+    old = "trainer.use_v1" not in str(fixtures.compose(model)) and not config_checks.runs_v1(
+        fixtures.compose(model)
     )
     if not old:
         check(model, "actor_rollout_ref.rollout.n=4", invalid="drop")
@@ -237,12 +237,12 @@ def reader(words: Any, **said: Any) -> RolloutReader:
 
 def test_rollouts_are_read_from_either_trainer(words: Any) -> None:
     new = reader(words)
-    made = new.read(*last_row(stage.rollout(words, "yes no", uid="u", session=2, step=7, padding=3)))
+    made = new.read(*last_row(fixtures.rollout(words, "yes no", uid="u", session=2, step=7, padding=3)))
     assert (made.group, made.member, made.size, made.response, made.tokens) == ("u", "2", 4, "yes no", 2)
     assert (made.step, made.source, made.validate, made.reference) == (7, "words", False, "yes")
     assert made.prompt == [{"role": "user", "content": "is the answer forty two"}]
     assert made.extra == {"split": "train", "index": 0, "data_source": "words"}
-    old = stage.rollout(words, "", session=None, step=8)
+    old = fixtures.rollout(words, "", session=None, step=8)
     old.non_tensor_batch["priority"] = np.array([11])
     made = new.read(*last_row(old))
     assert (made.member, made.step, made.response, made.tokens) == ("11", 8, "", 0)
@@ -251,7 +251,7 @@ def test_rollouts_are_read_from_either_trainer(words: Any) -> None:
 def test_several_outputs_are_scored_by_the_last(words: Any) -> None:
     from verl import DataProto
 
-    both = [stage.rollout(words, text, uid="u") for text in ("yes yes", "no dog")]
+    both = [fixtures.rollout(words, text, uid="u") for text in ("yes yes", "no dog")]
     new = reader(words)
     assert new.read(*last_row(DataProto.concat(both))).response == "no dog"
 
@@ -263,13 +263,13 @@ def test_a_rollout_without_a_group_is_refused(words: Any) -> None:
 
 def test_group_size_is_read_from_the_row(words: Any) -> None:
     new = RolloutReader(words, options(), "extra_info.n")
-    made = stage.rollout(words, "yes", uid="u", extra={"n": 3})
+    made = fixtures.rollout(words, "yes", uid="u", extra={"n": 3})
     assert new.read(*last_row(made)).size == 3
     with pytest.raises(KeyError, match="this row has no `extra_info.n`, which `size` names"):
-        new.read(*last_row(stage.rollout(words, "yes", uid="u")))
+        new.read(*last_row(fixtures.rollout(words, "yes", uid="u")))
     with pytest.raises(ValueError, match="`extra_info.n`, which `size` names, is 'x'"):
-        new.read(*last_row(stage.rollout(words, "yes", uid="u", extra={"n": "x"})))
-    assert new.read(*last_row(stage.rollout(words, "yes", uid="u", split="test"))).validate
+        new.read(*last_row(fixtures.rollout(words, "yes", uid="u", extra={"n": "x"})))
+    assert new.read(*last_row(fixtures.rollout(words, "yes", uid="u", split="test"))).validate
 
 
 def test_size_other_than_the_trainers_is_a_warning(model: Any, caplog: pytest.LogCaptureFixture) -> None:

@@ -18,13 +18,13 @@ fn wanted(case: &Value) -> Vec<u16> {
         .collect()
 }
 
-struct Stage {
+struct TestService {
     folder: Folder,
     service: Service,
     token: String,
 }
 
-impl Stage {
+impl TestService {
     fn new(name: &str) -> Self {
         let folder = Folder::new(name);
         let (length, file) = (folder.file("length.yaml", LENGTH), folder.path("tokens.json"));
@@ -87,13 +87,13 @@ impl Stage {
 
 #[test]
 fn hostile_requests_are_refused_in_time() {
-    let stage = Stage::new("serve-abuse");
+    let served = TestService::new("serve-abuse");
     let text = include_str!("../../../../../golden/abuse/http_cases.jsonl");
     let mut played = 0;
     for case in text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
-        let before = stage.service.cpu_time();
-        let Some(answer) = stage.play(&case) else { continue };
-        let took = stage.service.cpu_time() - before;
+        let before = served.service.cpu_time();
+        let Some(answer) = served.play(&case) else { continue };
+        let took = served.service.cpu_time() - before;
         played += 1;
         let (id, wanted) = (case["id"].as_str().unwrap(), wanted(&case));
         assert!(wanted.contains(&answer.status), "{id}: {} of {wanted:?}: {}", answer.status, answer.text());
@@ -104,7 +104,7 @@ fn hostile_requests_are_refused_in_time() {
         }
     }
     assert_eq!(played, 10, "the others are played below");
-    assert_eq!(stage.service.get("/healthz").status, 200);
+    assert_eq!(served.service.get("/healthz").status, 200);
 }
 
 /// H17: more connections than there may be are refused at once, and those that there are go on being answered.
@@ -163,9 +163,9 @@ fn a_client_that_goes_away_frees_its_work() {
 /// H27, H28, H29: what a client says stays one label, one line, one header.
 #[test]
 fn what_clients_say_cannot_speak_for_the_service() {
-    let stage = Stage::new("serve-clients-say");
+    let served = TestService::new("serve-clients-say");
     assert_eq!(
-        stage.post("/v1/score", r#"{"recipe":"a\"} evil 1\n","rollouts":[]}"#, &[]).code(),
+        served.post("/v1/score", r#"{"recipe":"a\"} evil 1\n","rollouts":[]}"#, &[]).code(),
         "recipe.unknown"
     );
     let id = "x\\n2026-01-01 INFO paid=0";
@@ -173,12 +173,12 @@ fn what_clients_say_cannot_speak_for_the_service() {
         "{{\"recipe\":\"length\",\"run\":\"r\",\"rollouts\":[{{\"id\":\"{id}\",\"response\":\"a\"}}]}}"
     );
     let answer =
-        stage.post("/v1/score", &body, &[("traceparent", &"f".repeat(2000)), ("tracestate", "\u{1b}[2J")]);
+        served.post("/v1/score", &body, &[("traceparent", &"f".repeat(2000)), ("tracestate", "\u{1b}[2J")]);
     assert!(answer.status == 200 || answer.status == 400, "{}", answer.text());
     let metrics =
-        stage.service.raw(request("GET", "/metrics", "", &[], Some(&stage.token)).as_bytes()).text();
+        served.service.raw(request("GET", "/metrics", "", &[], Some(&served.token)).as_bytes()).text();
     assert!(!metrics.contains("evil") && !metrics.contains("paid"));
-    assert!(!stage.folder.read("log").contains("\n2026-01-01"));
+    assert!(!served.folder.read("log").contains("\n2026-01-01"));
     // Garbage that is no HTTP at all.
     for garbage in [
         &b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[..],
@@ -186,20 +186,20 @@ fn what_clients_say_cannot_speak_for_the_service() {
         b"GET\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ] {
-        let mut stream = stage.service.connect();
+        let mut stream = served.service.connect();
         stream.write_all(garbage).unwrap();
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let mut said = Vec::new();
         let _ = stream.read_to_end(&mut said);
         assert!(said.is_empty() || said.starts_with(b"HTTP/1.1 4"), "{}", String::from_utf8_lossy(&said));
     }
-    assert_eq!(stage.service.get("/healthz").status, 200);
+    assert_eq!(served.service.get("/healthz").status, 200);
 }
 
 /// A list of values in the order of a request's fields is no request.
 #[test]
 fn a_body_that_is_a_list_is_no_request() {
-    let stage = Stage::new("serve-list");
+    let served = TestService::new("serve-list");
     let rollout = r#"{"response":"a"}"#;
     let score = format!(r#"["length","r",1,false,false,[{rollout}]]"#);
     let join = format!(r#"["length","r",1,"g",1,null,null,null,{rollout}]"#);
@@ -213,7 +213,7 @@ fn a_body_that_is_a_list_is_no_request() {
         ("/nemo-gym/length/aggregate_metrics", r#" [[{"reward":1}]]"#),
         ("/v1/score", "7"),
     ] {
-        let answer = stage.post(path, body, &[]);
+        let answer = served.post(path, body, &[]);
         assert_eq!(
             (answer.status, answer.code()),
             (400, "http.json".to_owned()),

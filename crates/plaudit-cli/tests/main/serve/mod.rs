@@ -1,14 +1,14 @@
 //! The service: `plaudit serve` as a process, asked over sockets by honest and hostile clients.
 
 mod abuse;
-mod greedy;
-mod holders;
+mod crash_recovery;
 pub(crate) mod http;
+mod job_fairness;
 mod jobs;
-mod native;
+mod late_members;
+mod overload;
+mod quota;
 mod robust;
-mod seats;
 mod security;
 mod step_usage;
-mod turns;
-mod unlucky;
+mod v1_api;

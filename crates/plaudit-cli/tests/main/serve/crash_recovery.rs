@@ -2,7 +2,7 @@
 //! a shutdown while many wait.
 
 use super::http::{Service, read, request, until};
-use crate::crash::Dice;
+use crate::crash::TestRng;
 use crate::support::{COMPARING, Folder, LENGTH, run};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -91,7 +91,7 @@ fn facts(service: &Service, path: &str) -> Value {
 fn damage_costs_the_run_or_job_that_it_hits() {
     let folder = Folder::new("serve-damage");
     let state = PathBuf::from(folder.path("state"));
-    let mut random = Dice(7);
+    let mut random = TestRng(7);
     let mut next = move |below: usize| random.below(below.max(1) as u64) as usize;
     // By folder: where to ask, and what was said before.
     let mut whole: BTreeMap<PathBuf, (String, Value)> = BTreeMap::new();

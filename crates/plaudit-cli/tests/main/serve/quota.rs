@@ -41,7 +41,7 @@ fn an_idle_run_gives_its_place_to_a_new_one() {
         stream
     };
     let mut first = join("busy", "a");
-    until("it waits", || super::seats::gauge(&service, "plaudit_rollouts_joining") == 1);
+    until("it waits", || super::late_members::gauge(&service, "plaudit_rollouts_joining") == 1);
     for name in ["a", "b", "c", "a"] {
         let answer = score(&service, name, None);
         assert_eq!(answer.status, 200, "{name}: {}", answer.text());
@@ -52,7 +52,7 @@ fn an_idle_run_gives_its_place_to_a_new_one() {
     let a = runs["runs"].as_array().unwrap().iter().find(|run| run["name"] == "a").unwrap().clone();
     assert_eq!(a["rollouts"], 2, "{a}");
     let _other = join("other", "a");
-    until("both wait", || super::seats::gauge(&service, "plaudit_rollouts_joining") == 2);
+    until("both wait", || super::late_members::gauge(&service, "plaudit_rollouts_joining") == 2);
     let refused = score(&service, "d", None);
     assert_eq!((refused.status, refused.code()), (429, "run.too_many".to_owned()), "all have work");
     let mut second = join("busy", "a b");

@@ -1,4 +1,4 @@
-//! A trainer that dies and is started again: the samples of the dead one give their seats up to those of the new one,
+//! A trainer that dies and is started again: the samples of the dead one give their places up to those of the new one,
 //! and a sample that is sent again after a lost connection is the same member.
 
 use super::http::{Answer, Service, read, request, until};
