@@ -76,7 +76,7 @@ impl From<RecipeErrors> for CliError {
 impl fmt::Display for CliError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(errors) => write_errors(out, errors),
+            Self::Recipe(errors) => write_errors(out, "recipe", errors),
             Self::Arguments(message) | Self::NothingScored(message) => out.write_str(message),
             Self::Input(name, error) => write!(out, "{name:?}: {error}"),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),

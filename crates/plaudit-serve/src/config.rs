@@ -1,12 +1,13 @@
 //! The configuration file of the service: recipes, judges, limits and retention.
 
-use crate::error::ServeError;
+use crate::error::{ServeError, write_errors};
 use plaudit::abort::AbortAfter;
 use plaudit::judge::config::JudgeConfig;
 use plaudit::recipe::{Node, RecipeErrors, check};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::Path;
 
 /// The configuration of `plaudit serve`. Clients name recipes; addresses, keys and limits stand only here.
@@ -149,8 +150,12 @@ impl Config {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| ServeError::File(name.clone(), error))?;
         let mut config = Self::parse(&text).map_err(|error| {
-            let text = error.to_string().replacen("the recipe has", "the configuration has", 1);
-            ServeError::Arguments(format!("{name}: {text}"))
+            let mut message = format!("{name}: ");
+            let written = match &error {
+                ServeError::Recipe(errors) => write_errors(&mut message, "configuration", errors),
+                other => write!(message, "{other}"),
+            };
+            written.map_or(error, |()| ServeError::Arguments(message))
         })?;
         // A recipe that is a file lies beside the configuration.
         let folder = path.parent().unwrap_or(Path::new(""));

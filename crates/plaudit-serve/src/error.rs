@@ -49,7 +49,7 @@ impl From<RecipeErrors> for ServeError {
 impl fmt::Display for ServeError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Recipe(errors) => write_errors(out, errors),
+            Self::Recipe(errors) => write_errors(out, "recipe", errors),
             Self::Arguments(message) => out.write_str(message),
             Self::File(name, error) => write!(out, "{name:?}: {error}"),
             Self::Run(error) => write!(out, "{error}"),
@@ -60,12 +60,12 @@ impl fmt::Display for ServeError {
 
 impl std::error::Error for ServeError {}
 
-/// Writes how many errors a recipe has, and each on a line of its own.
-pub fn write_errors(out: &mut impl fmt::Write, errors: &RecipeErrors) -> fmt::Result {
+/// Writes how many errors a file has (`what`: "recipe" or "configuration"), and each on a line of its own.
+pub fn write_errors(out: &mut impl fmt::Write, what: &str, errors: &RecipeErrors) -> fmt::Result {
     match errors.as_slice() {
-        [one] => write!(out, "the recipe has an error\n  {one}"),
+        [one] => write!(out, "the {what} has an error\n  {one}"),
         many => {
-            write!(out, "the recipe has {} errors", many.len())?;
+            write!(out, "the {what} has {} errors", many.len())?;
             many.iter().try_for_each(|error| write!(out, "\n  {error}"))
         }
     }
