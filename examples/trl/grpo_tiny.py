@@ -103,7 +103,8 @@ class Curve(TrainerCallback):
         self.values: list[float] = []
 
     def on_log(self, args, state, control, logs=None, **kwargs) -> None:
-        if logs and self.metric in logs:
+        # TRL logs None of a step in which nothing could be scored.
+        if logs and logs.get(self.metric) is not None:
             value = float(logs[self.metric])
             self.values.append(value)
             print(

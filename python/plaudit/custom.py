@@ -245,7 +245,8 @@ class _Call:
         if not isinstance(answer, Sequence) or isinstance(answer, str):
             raise TypeError(f"the reward gave back {type(answer).__name__}, not a list of numbers")
         if len(answer) != wanted:
-            raise ValueError(f"the reward gave back {len(answer)} numbers for {wanted} responses")
+            got = "1 number" if len(answer) == 1 else f"{len(answer)} numbers"
+            raise ValueError(f"the reward gave back {got} for {wanted} response{'s' * (wanted != 1)}")
         return [answers.read(item) for item in answer]
 
     def _by_group(self, sizes: list[int], found: list[Any]) -> list[Any]:

@@ -269,7 +269,7 @@ def test_other_components_keep_their_values():
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ([1.0], "gave back 1 numbers for 2 responses"),
+        ([1.0], "gave back 1 number for 2 responses"),
         ([1.0] * 3, "gave back 3 numbers for 2 responses"),
         (None, "gave back NoneType, not a list of numbers"),
         (1.0, "gave back float, not a list of numbers"),

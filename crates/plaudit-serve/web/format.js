@@ -12,8 +12,9 @@
   // Three digits that matter: 0.0123, 1.23, 123, 12,300.
   const number = (value) => {
     if (!known(value)) return NONE;
-    if (value === 0) return '0';
     const size = Math.abs(value);
+    // What is left of a difference that is 0, such as -3.5e-18; as the summary of the command has it.
+    if (size < 1e-12) return '0';
     if (size >= 1e6) return minus((value / 1e6).toFixed(size >= 1e7 ? 1 : 2)) + ' M';
     if (size >= 1000) return minus(Math.round(value).toLocaleString('en'));
     if (size >= 100) return minus(value.toFixed(0));

@@ -195,7 +195,7 @@ codes! {
         fix "Is that address an HTTP server with OpenAI's API? Try it with curl.",
     /// The judge refuses the key, or has none.
     JudgeAuth = "judge.auth",
-        fix "Set the variable that `api_key_env` names to a key that is valid for this address.",
+        fix "Name a variable in the judge's `api_key_env`, and set it to a key that is valid for this address.",
     /// The account at the judge is used up.
     JudgeQuota = "judge.quota",
         fix "Top the account up, or use another key.",

@@ -1,4 +1,4 @@
-// Tests of axis scales: a rounding error, nothing, infinities, the largest and the smallest numbers.
+// Tests of axis scales and of numbers as text: a rounding error, nothing, infinities, the largest and the smallest numbers.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ const WEB = fileURLToPath(new URL('..', import.meta.url));
 const page = vm.createContext({ window: { plaudit: {} } });
 for (const name of ['format.js', 'scale.js']) vm.runInContext(readFileSync(join(WEB, name), 'utf8'), page);
 const { ticks, range, padded, shares } = page.window.plaudit.scale;
+const { change, number } = page.window.plaudit.format;
 const plain = (list) => [...list];
 
 const NUMBERS = [NaN, Infinity, -Infinity, 0, -0, 1, 0.1, 0.3, -1336.75, 1336.75, 1336.7499999999995, 1700000000123, 5e-324, 1e-310, 1e-300, 2 ** 53 - 2, 2 ** 53 - 1, 2 ** 53, 1e300, -1e308, 1.7e308];
@@ -32,6 +33,11 @@ test('every two numbers have a range that can be drawn and few names on it', () 
 test('what differs by how it was rounded is one value', () => {
   const [low, high] = range([[1336.7499999999995, 1336.75]]);
   assert.ok(low < 1300 && high > 1400, `${low} to ${high}`);
+});
+
+test('what rounding leaves of 0 is written as 0', () => {
+  assert.deepEqual([0, -0, -3.5e-18, 2.2e-16].map(number), ['0', '0', '0', '0']);
+  assert.deepEqual([-2.2e-16, 2e-4].map((value) => change(value, number)), ['±0', '+2.0e-4']);
 });
 
 test('names are round and lie within the range', () => {
