@@ -313,7 +313,9 @@ impl Program {
             Case::Script { setup, source, nodes, .. } => {
                 let asks = ["capsys", "capfd", "stdout", "stderr"];
                 let printed = asks.iter().any(|word| source.contains(word) || setup.contains(word));
-                let streams = if printed { &["input", "output"][..] } else { &["input"] };
+                let mut streams = vec!["input"];
+                streams.extend(printed.then_some("output"));
+                streams.extend(source.contains("builtins.print").then_some("print"));
                 json!({"streams": streams, "nodes": nodes.name()})
             }
         };

@@ -52,7 +52,8 @@ pub(crate) fn cases(
         nodes,
     };
     if functions.is_empty() {
-        return Ok(vec![case(None)]);
+        // Those that are left out are no reason to run the rest and call it a test.
+        return if is_left_out(body) { Err(TestsError::Empty) } else { Ok(vec![case(None)]) };
     }
     Ok(functions.into_iter().map(|function| case(Some(function))).collect())
 }
@@ -101,9 +102,19 @@ fn asserts_a_tuple(body: &[Stmt]) -> bool {
 
 /// Whether a text looks like a test script.
 pub(crate) fn is_script(text: &str) -> bool {
-    ["assert ", "assert(", "def test_", "def check(", "from solution import", "import pytest"]
-        .iter()
-        .any(|start| has_line(text, start))
+    const STARTS: [&str; 10] = [
+        "assert ",
+        "assert(",
+        "def test_",
+        "def check(",
+        "from solution import",
+        "import solution",
+        "import pytest",
+        "import unittest",
+        "from unittest",
+        "class Test",
+    ];
+    STARTS.iter().any(|start| has_line(text, start))
 }
 
 fn has_line(text: &str, start: &str) -> bool {
@@ -120,6 +131,7 @@ fn functions(body: &[Stmt]) -> Vec<String> {
     };
     for statement in body {
         match statement {
+            _ if is_skipped(statement) => {}
             Stmt::FunctionDef(function) if function.name.starts_with("test_") => {
                 add(function.name.to_string());
             }
@@ -134,7 +146,8 @@ fn functions(body: &[Stmt]) -> Vec<String> {
                 });
                 let prefix = if unit { "test" } else { "test_" };
                 for method in class.body.iter().filter(|_| unit || class.name.starts_with("Test")) {
-                    if let Stmt::FunctionDef(method) = method
+                    if !is_skipped(method)
+                        && let Stmt::FunctionDef(method) = method
                         && method.name.starts_with(prefix)
                     {
                         add(format!("{}.{}", class.name, method.name));
@@ -147,6 +160,34 @@ fn functions(body: &[Stmt]) -> Vec<String> {
     found
 }
 
+/// Whether unittest leaves a test out always, or wants it to fail: it proves nothing of a program.
+fn is_skipped(statement: &Stmt) -> bool {
+    let decorators = match statement {
+        Stmt::FunctionDef(function) => &function.decorator_list,
+        Stmt::ClassDef(class) => &class.decorator_list,
+        _ => return false,
+    };
+    decorators.iter().any(|decorator| {
+        let marked = match &decorator.expression {
+            Expr::Call(call) => &call.func,
+            other => other,
+        };
+        match marked {
+            Expr::Attribute(name) => matches!(name.attr.as_str(), "skip" | "expectedFailure"),
+            Expr::Name(name) => matches!(name.id.as_str(), "skip" | "expectedFailure"),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a script has tests that are left out, of functions or of classes.
+fn is_left_out(body: &[Stmt]) -> bool {
+    body.iter().any(|statement| {
+        is_skipped(statement)
+            || matches!(statement, Stmt::ClassDef(class) if class.body.iter().any(is_skipped))
+    })
+}
+
 /// The first name that a script uses of a library and that the box does not have.
 fn unsupported(source: &str) -> Option<String> {
     // Warnings, logs and files stay in the box where they are made.
@@ -157,10 +198,15 @@ fn unsupported(source: &str) -> Option<String> {
     }
     // What a test puts in the place of something else than the program's own names, the program does not see.
     for (at, word) in source.match_indices("patch(").chain(source.match_indices("patch.object(")) {
+        // A test can have a name that ends so.
+        if source[..at].chars().next_back().is_some_and(|letter| letter.is_alphanumeric() || letter == '_') {
+            continue;
+        }
         let target = source[at + word.len()..].trim_start_matches(['"', '\'']);
         let shared = [
             "solution",
             "builtins.input",
+            "builtins.print",
             "sys.stdout",
             "sys.stderr",
             "sys.stdin",
@@ -216,6 +262,17 @@ mod tests {
     }
 
     #[test]
+    fn tests_that_are_always_skipped_are_left_out() {
+        let source = "class TestA(unittest.TestCase):\n    @unittest.skip('later')\n    def test_b(self): self.fail()\n\n    @expectedFailure\n    \
+                      def test_c(self): assert f(1)\n\n    def test_d(self): assert f(1)\n";
+        let found = read(source).unwrap();
+        let [Case::Script { function, .. }] = &*found else { panic!("{found:?}") };
+        assert_eq!(function.as_deref(), Some("TestA.test_d"));
+        let skipped = source.split("    def test_d").next().unwrap();
+        assert_eq!(read(skipped), Err(TestsError::Empty));
+    }
+
+    #[test]
     fn a_script_that_asserts_nothing_is_no_test() {
         assert!(matches!(read("def check(candidate):\n    candidate(1)"), Err(TestsError::Form(_))));
         assert!(read("def check(candidate):\n    assert candidate(1)").is_ok());
@@ -232,6 +289,7 @@ mod tests {
             ("@pytest.fixture\ndef x(): pass", None),
             ("pytest.importorskip('x')", Some("pytest.importorskip")),
             ("with patch('builtins.input', f): pass", None),
+            ("@patch('builtins.print')\ndef test_patch(self): pass", None),
             ("with open('x') as file: pass", Some("open")),
             ("with patch('time.sleep'): pass", Some("patch")),
             ("import numpy as np\nnp.allclose(1, 2)", None),

@@ -91,6 +91,11 @@ impl PyValue {
                 };
                 value.unwrap_or(Self::Object)
             }
+            // A view of keys or of items equals a set; a complex number that is real equals one.
+            "v" if parts.get(2).is_some_and(|kind| kind != "values") => Self::Set(items()?),
+            "c" if parts.get(2).and_then(Json::as_str).and_then(float_of_hex) == Some(0.0) => {
+                Self::Float(float_of_hex(text()?)?)
+            }
             "l" | "q" => Self::List(items()?),
             "t" => Self::Tuple(items()?),
             "e" | "z" => Self::Set(items()?),

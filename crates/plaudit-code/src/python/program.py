@@ -106,7 +106,8 @@ def known(data):
         return getattr(builtins, content)
     if letter == "b":
         module, name = content.rsplit(".", 1)
-        return getattr(__import__(module), name)
+        __import__(module)
+        return getattr(sys.modules[module], name)
     if letter == "n":
         return find(SPACE, content)
     if letter == "F":
@@ -253,7 +254,7 @@ def operate(name, values):
     if name in ("asdict", "astuple", "fields", "replace", "is_dataclass"):
         return getattr(__import__("dataclasses"), name)
     if name in ("vars", "dir"):
-        return dict(vars(first)) if name == "vars" else dir(first)
+        return dict(first.__dict__) if name == "vars" else dir(first)
     if name == "enter":
         return type(first).__enter__(first)
     if name == "exit":
@@ -353,7 +354,9 @@ def answer(space, request):
         delattr(value_of(on), name)
         return {"result": None}
     elif do == "get":
-        result = find(space, name) if on is None else getattr(value_of(on), name)
+        result = find(space, name) if on is None else value_of(on)
+        for part in name.split(".") if on is not None else ():
+            result = getattr(result, part)
         if callable(result) and not isinstance(result, type) and (on is None or type(result).__name__ in ("method", "builtin_function_or_method", "function")):
             return {"method": True}
     else:
@@ -375,7 +378,7 @@ def answer(space, request):
         if same:
             message["same"] = same[0]
     if on is not None or do == "operate":
-        if type(message["result"]) is list and message["result"][0] in "ldeqa" and type(result) in (list, dict, set, bytearray) and len(result) < 1000:
+        if is_changeable(result) and len(result) < 1000:
             message["ref"] = number(result)
     return message
 
@@ -443,6 +446,18 @@ def prepare(streams):
         sys.stdin = Standard()
 
 
+def share_print():
+    """What is printed from now on goes through the test's `print`, which it has put there."""
+    python_print = builtins.print
+
+    def printing(*values, file=None, **keywords):
+        if file is not None and file is not sys.stdout:
+            return python_print(*values, file=file, **keywords)
+        return call_back("print", values, keywords)
+
+    builtins.print = printing
+
+
 def give_nodes(request, space):
     """Nodes of lists and trees, where the test has to do with them. Where it makes them, those of a class of the program cross like them."""
     if not request.get("nodes"):
@@ -491,6 +506,8 @@ def main():
             raise NameError(f"the program has no {name}")
         send(target, plain(eval(request["expression"], space)))
     else:
+        if "print" in request["streams"]:
+            share_print()
         serve()
     sys.stdout.flush()
     sys.stderr.flush()

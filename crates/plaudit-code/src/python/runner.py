@@ -54,6 +54,7 @@ def fixture(name, space, instance, values):
             invalid(f"the test needs {name}, which only pytest has")
         value = found(**given_to(found, space, instance, values))
         if isinstance(value, types.GeneratorType):
+            values.setdefault(("rest",), []).append(value)
             value = python_next(value)
     values[name] = value
     return value
@@ -127,6 +128,9 @@ def run_function(space, path):
         result = found(**{**{name: row[name] for name in row if name in found.__code__.co_varnames}, **given})
         if found.__code__.co_flags & 0x80:
             __import__("asyncio").run(result)
+        # What fixtures do after the test can fail it.
+        for generator in reversed(values.get(("rest",), [])):
+            python_next(generator, None)
         stream = sys.modules["sys"].__stdout__
         sys.stdout = sys.stderr = stream
 

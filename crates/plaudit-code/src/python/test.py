@@ -83,6 +83,11 @@ def rich(value, kind, depth):
             return ["s", vars(value)["_handle"], plain(kind._base(value) if kind._base is not str else str.__str__(value))]
     if kind is Maker:
         return ["C", value._class]
+    if kind is type and value.__module__ != "builtins":
+        # Of the library, and the program has handed it over.
+        for number, known_class in State.classes.items():
+            if known_class is value:
+                return ["C", number]
     if kind is type and value.__module__ == "builtins" and getattr(builtins, value.__name__, None) is value:
         return ["T", value.__name__]
     if kind is Function:
@@ -115,9 +120,13 @@ def other(value):
         kind = type(value)
         own = [getattr(kind, f"__{word}__", None) not in (None, getattr(object, f"__{word}__", None)) for word in SPECIALS]
         return ["O", number_of(value), kind.__name__, [word for word, is_own in zip(SPECIALS, own) if is_own]]
+    module = getattr(value, "__module__", None)
+    standard = str(module).split(".")[0] in getattr(sys, "stdlib_module_names", ())
+    if isinstance(value, type) and standard and getattr(sys.modules.get(module), value.__name__, None) is value:
+        # A class of the library, which the program may have named itself.
+        return ["b", f"{module}.{value.__name__}"]
     if not callable(value) or isinstance(value, type):
         invalid(f"the test hands over an object of the class {type(value).__name__}")
-    module = getattr(value, "__module__", None)
     if isinstance(value, types.BuiltinFunctionType) and module in ("builtins", "math", "_operator"):
         module = module.lstrip("_")
         if getattr(__import__(module), value.__name__, None) is value:
@@ -246,6 +255,8 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
                 raise ValueError("no result")
             return answer
         elif do == "pull":
+            if len(answer["items"]) > more["most"]:
+                raise ValueError("more than was asked for")
             return {**answer, "items": [value_of(item) for item in answer["items"]], "value": value_of(answer.get("value"))}
         else:
             result = value_of(answer["result"])
@@ -254,7 +265,7 @@ def ask_alone(do, on, name, arguments=(), keywords=None, rank=None, **more):
                 result = change(name, given, answer, result)
             elif "same" in answer and plain(given[answer["same"]]) == answer["result"]:
                 result = given[answer["same"]]
-            if "ref" in answer and type(result) in (list, dict, set, bytearray):
+            if "ref" in answer and is_changeable(result):
                 State.links = [*State.links[-15:], (result, int(answer["ref"]), answer["result"])]
     except Exception as failure:
         broken(f"the program's answer cannot be read: {type(failure).__name__}")
@@ -318,7 +329,7 @@ def called(message):
         if at in ("readline", "read"):
             function = getattr(sys.stdin, at)
         else:
-            function = builtins.input if at == "input" else asked_of(State.functions[at], message)
+            function = getattr(builtins, at) if at in ("input", "print") else asked_of(State.functions[at], message)
         arguments = [value_of(data) for data in message["arguments"]]
         keywords = {str(key): value_of(data) for key, data in message["keywords"].items()}
     except Exception as failure:
@@ -474,17 +485,50 @@ def swallowed(error):
     return trace is None or trace.tb_frame.f_code.co_filename == swallowed.__code__.co_filename
 
 
+def fails(node):
+    """Whether a part of a test says that it has failed."""
+    import ast
+
+    for part in ast.walk(node):
+        if isinstance(part, ast.Raise) or isinstance(part, ast.Call) and "fail" in ast.dump(part.func):
+            return True
+        if isinstance(part, ast.Assert) and isinstance(part.test, ast.Constant) and not part.test.value:
+            return True
+    return False
+
+
+def is_of_failures(name):
+    """Whether a name that nobody defines is needed only where the test has failed: in what an assert says then, in a handler that raises
+    again, or in what is raised.
+    """
+    import ast
+
+    frame = next(test_frames(), None)
+    if frame is None or frame.f_code.co_filename != "test.py":
+        return False
+
+    def names(node):
+        return any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node))
+
+    for node in ast.walk(ast.parse(State.request["source"])):
+        if not node_holds(node, frame.f_lineno):
+            continue
+        if isinstance(node, ast.Assert) and node.msg is not None and names(node.msg) and not names(node.test):
+            return True
+        if isinstance(node, ast.Raise) and names(node):
+            return True
+        if isinstance(node, ast.ExceptHandler) and any(map(fails, node.body)) and any(map(names, node.body)):
+            return True
+    return False
+
+
+def node_holds(node, line):
+    return getattr(node, "lineno", line + 1) <= line <= getattr(node, "end_lineno", line)
+
+
 def skips_errors(source):
     """Whether a test has a handler for all errors that does nothing, where nothing asks for an error."""
     import ast
-
-    def fails(node):
-        for part in ast.walk(node):
-            if isinstance(part, ast.Raise) or isinstance(part, ast.Call) and "fail" in ast.dump(part.func):
-                return True
-            if isinstance(part, ast.Assert) and isinstance(part.test, ast.Constant) and not part.test.value:
-                return True
-        return False
 
     def nothing(node):
         return isinstance(node, (ast.Pass, ast.Continue, ast.Break, ast.Return)) or isinstance(node, ast.Expr)
@@ -544,6 +588,11 @@ class Maker(type):
         name = kind.__name__
         rank = MADE if kind._named and is_used_as_class(name) else OWN if kind._named else FOREIGN
         return ask("new", ["C", kind._class], name, arguments, keywords, rank=lambda _: rank)
+
+    def __getattribute__(kind, name):
+        if name in ("__doc__", "__slots__", "__annotations__"):
+            return ask("get", ["C", type.__getattribute__(kind, "_class")], name)
+        return type.__getattribute__(kind, name)
 
     def __getattr__(kind, name):
         if name.startswith("__") and name.endswith("__") and name != "__members__":
@@ -661,7 +710,7 @@ def shows_class(ast, nodes, name):
             if is_made(node.value.func.value) and node.value.func.attr not in ("sort", "reverse"):
                 return True
         if isinstance(node, ast.Call):
-            if is_name(node.func) and not node.args and not node.keywords:
+            if is_name(node.func) and not node.args and not node.keywords or is_made(node.func):
                 return True
             # Another function of the program takes what it makes.
             if getattr(node.func, "id", name) not in others and any(is_made(part) or is_several(part) for part in node.args):
@@ -723,7 +772,9 @@ class Handle:
 
 
 # Methods of plain data that answer a question with yes or no.
-DECIDING = {name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")} | {"startswith", "endswith"}
+DECIDING = {name for kind in (str, set, float) for name in dir(kind) if name.startswith("is")} | {"startswith", "endswith", "find", "rfind"}
+# Methods of sets that are told what a result is compared with.
+DECIDING |= {"union", "intersection", "difference", "symmetric_difference"}
 # What a function says of itself.
 TOLD = ("__name__", "__qualname__", "__doc__", "__wrapped__", "__annotations__", "__defaults__")
 INDEX, RANK = Handle.__dict__["_index"].__get__, Handle.__dict__["_rank"].__get__
@@ -770,6 +821,8 @@ def attribute(on, name, rank):
             return ask("call", on, name, arguments, keywords, rank=rank)
 
         method.__name__ = method.__qualname__ = name
+        if "__doc__" in State.request["source"]:
+            method.__doc__ = ask("get", on, f"{name}.__doc__")
         return method
     return answer
 
@@ -1088,11 +1141,13 @@ def make_class(news):
         above = tuple(base._valued for base in bases if getattr(base, "_valued", None)) or (Valued, data)
         overridden = [word for word in specials if word in OVERRIDDEN]
         texts |= {f"__{word}__": value_operator(word, data) for word in overridden}
+        if "contains" in specials and not hasattr(data, "__contains__"):
+            texts["__contains__"] = value_contains
         twin = Maker(name, above, {**namespace, "_base": data, "_twin": live, **texts})
         type.__setattr__(live, "_valued", twin)
 
 
-OVERRIDDEN = "add sub mul truediv floordiv mod matmul radd rsub rmul".split()
+OVERRIDDEN = "add sub mul truediv floordiv mod matmul radd rsub rmul and or xor".split()
 
 
 def value_method(name):
@@ -1113,6 +1168,13 @@ def value_operator(name, data):
         return NotImplemented if plain_method is None else plain_method(self, value)
 
     return method
+
+
+def value_contains(self, value):
+    """What a flag holds; a number holds nothing else."""
+    if not is_programs(value):
+        raise TypeError(f"argument of type '{type(self).__name__}' is not iterable")
+    return ask("operate", None, "contains", (self, value)) is True
 
 
 def error_attribute(self, name):
@@ -1168,13 +1230,19 @@ def stand_in(name, needed=True):
         raise AttributeError(f"module 'solution' has no attribute {name!r}")
     if isinstance(answer, Maker):
         answer._named = name[0].isupper()
+    elif isinstance(answer, type):
+        # A class of Python's own under a name of the program. Where it is only called, the program calls it.
+        State.bound = True
+        if not issubclass(answer, BaseException) and "isinstance" not in State.request["source"] and "issubclass" not in State.request["source"]:
+            return Function(name)
     else:
-        State.calls += not isinstance(answer, type)
+        State.calls += 1
     return answer
 
 
-# A name that the program does not have, whether one was asked for that it need not have, and whether it had ended before.
-State.missing, State.lacking, State.ended = None, False, False
+# A name that the program does not have, whether one was asked for that it need not have, whether it had ended before, and whether it
+# gave a class of Python's own.
+State.missing, State.lacking, State.ended, State.bound = None, False, False, False
 
 
 def same_nodes(one, other):
@@ -1190,7 +1258,7 @@ class SolutionModule(types.ModuleType):
     """What a test imports as `solution`."""
 
     def __getattr__(self, name):
-        if name.startswith("__"):
+        if name.startswith("__") and name not in ("__version__", "__author__"):
             raise AttributeError(name)
         Space.closed = True
         found = Seen.get(name) or stand_in(name)
@@ -1228,6 +1296,8 @@ class Space(dict):
                 self[name] = getattr(__import__(module), name)
                 return self[name]
         if self.closed:
+            if is_of_failures(name):
+                raise NameError(f"name {name!r} is not defined")
             invalid(f"the test uses {name}, which is neither its own nor the function under test")
         self[name] = stand_in(name)
         return self[name]
@@ -1250,7 +1320,7 @@ def following(iterator, *default):
 
 def may_patch(target, name):
     """Whether the program sees what a test puts there."""
-    streams = ((builtins, "input"), (sys, "stdin"), (sys, "stdout"), (sys, "stderr"))
+    streams = ((builtins, "input"), (builtins, "print"), (sys, "stdin"), (sys, "stdout"), (sys, "stderr"))
     return target is sys.modules["solution"] or isinstance(target, Maker) or is_programs(target) or (target, name) in streams
 
 
@@ -1356,7 +1426,7 @@ def main():
             verdict = "wrong"
         if isinstance(error, MemoryError):
             verdict = "memory"
-        if State.calls == 0 and not State.missing and not State.lacking and not State.ended:
+        if State.calls == 0 and not any((State.missing, State.lacking, State.ended, State.bound, State.raised)):
             # The program had no part in it.
             State.invalid = State.invalid or message
     if State.broken:

@@ -177,11 +177,12 @@ def copy_into(old, new):
                 old[index] = item
     elif kind is list or kind is bytearray:
         old[:] = new
-    elif kind is dict and list(old) == list(new):
-        for key, item in new.items():
-            if not copy_into(old[key], item):
-                old[key] = item
-    elif kind is dict or kind is set or kind.__name__ in TABLES:
+    elif kind is dict or kind.__name__ in TABLES:
+        # What a key leads to stays the same object where it can.
+        kept = {key: old[key] if key in old and copy_into(old[key], item) else item for key, item in new.items()}
+        old.clear()
+        old.update(kept)
+    elif kind is set:
         old.clear()
         old.update(new)
     elif kind.__name__ == "deque":
@@ -199,6 +200,12 @@ def copy_into(old, new):
 
 # Letters of values that can be changed.
 CHANGEABLE = "ldeqakI"
+
+
+def is_changeable(value):
+    """Whether a value is a container whose content the test may change after it got it as a result."""
+    kind = type(value)
+    return kind in (list, dict, set, bytearray) or kind.__module__ == "collections" and kind.__name__ in (*TABLES, "deque")
 
 
 def send(descriptor, message):

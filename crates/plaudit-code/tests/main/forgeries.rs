@@ -254,6 +254,69 @@ fn a_program_cannot_make_its_test_invalid() {
     }
 }
 
+/// The same, by what a name is bound to, by what is handed back, and by answers of another harness.
+#[test]
+fn a_name_bound_to_anything_makes_no_test_invalid() {
+    let forms = [
+        json!("from solution import f\ndef test_f():\n    for x in [3, 4]:\n        assert f(f(x)) == 91\n"),
+        json!({"test": "def check(candidate):\n    for x in [3]:\n        assert candidate(candidate(x)) == 91\n", "entry_point": "f"}),
+        json!(
+            "import unittest\nimport solution\nclass TestF(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(solution.f(solution.f(3)), 91)\n"
+        ),
+        json!(
+            "from solution import f\ndef test_f():\n    for x in [1, 2]:\n        assert isinstance(f(x), int) and f(x) == 91, message\n"
+        ),
+        json!(
+            "from solution import f\ndef test_f():\n    try:\n        found = f(f(1))\n    except Exception as error:\n        logger.error(error)\n        raise\n    if found != 91:\n        raise Failed(found)\n"
+        ),
+    ];
+    let bound = [
+        "int",
+        "bool",
+        "type",
+        "object",
+        "map",
+        "slice",
+        "property",
+        "super",
+        "ValueError",
+        "None",
+        "...",
+        "[f]",
+    ];
+    let library =
+        ["json.JSONDecodeError", "collections.OrderedDict", "asyncio.CancelledError", "unittest.SkipTest"];
+    let others = [
+        "class Meta(type):\n    @property\n    def __module__(self): raise ValueError\nclass Odd(metaclass=Meta): pass\nf = Odd()",
+        "import json\ndef f(x): return json.JSONDecodeError",
+        "import datetime\ndef f(x): return datetime.timezone",
+        "def f(x): return (i for i in range(3))",
+        "def f(x): return slice(1)",
+    ];
+    let bound = bound.iter().map(|value| format!("f = 1\nf = {value}"));
+    let library =
+        library.iter().map(|value| format!("import json, collections, asyncio, unittest\nf = {value}"));
+    for (at, code) in bound.chain(library).chain(others.map(str::to_owned)).enumerate() {
+        // Each meets half of the forms.
+        for form in forms.iter().skip(at % 2).step_by(2) {
+            for execution in python_within(&hostile(), &code, form) {
+                assert_eq!(execution.score(), Some(0.0), "{form} {code}: {execution:?}");
+            }
+        }
+    }
+    // More items than the test has asked for would be read ahead.
+    let ahead = "import sys\ndef f(x):\n    while True: x = yield x\ndef g(it): return 0\n\
+                 sys.modules['__main__'].pull = lambda at, most: {'items': [1, 1, 1]}";
+    for test in ["assert it.send(91) == 91", "assert g(it) == 91"] {
+        let form = json!(format!(
+            "from solution import f, g\ndef test_f():\n    it = f(1)\n    next(it)\n    {test}\n"
+        ));
+        for execution in python_within(&hostile(), ahead, &form) {
+            assert_eq!(execution.score(), Some(0.0), "{test}: {execution:?}");
+        }
+    }
+}
+
 /// The source of a program is bounded: what is longer is not run.
 #[test]
 fn a_giant_source_costs_no_time() {

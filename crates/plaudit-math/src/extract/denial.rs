@@ -81,6 +81,11 @@ fn is_filler(word: &str) -> bool {
     )
 }
 
+/// Words between a denial and a whole statement: "I don't think the answer is 42", "it is not true that", "by no means is".
+fn is_opinion(word: &str) -> bool {
+    matches!(word, "think" | "believe" | "true" | "case" | "means" | "circumstances")
+}
+
 /// Words that put a value aside, in the forms that speak of the one who does: "we reject 42", "ruling out 42".
 const REJECTIONS: [&str; 19] = [
     "reject",
@@ -210,11 +215,15 @@ pub(super) fn is_denied_before(text: &str, at: usize) -> bool {
     if clause.trim_end_matches(['$', ' ']).ends_with(['≠']) || clause.trim_end().ends_with("!=") {
         return true;
     }
-    let (mut past, mut answer) = (false, false);
+    let (mut past, mut answer, mut means) = (false, false, false);
     for (word, stopped) in words(clause).rev() {
         if stopped && !(past || is_filler(&word)) {
             return false;
         }
+        if word == "nobody" || word == "no" && means {
+            return true;
+        }
+        means = matches!(word.as_str(), "means" | "circumstances");
         let first =
             matches!(word.as_str(), "first" | "initial" | "earlier" | "previous" | "original" | "old");
         let guessed = is_guess(&word) && past || word == "guessed" || first && past && answer;
@@ -225,7 +234,7 @@ pub(super) fn is_denied_before(text: &str, at: usize) -> bool {
         past |= word == "was";
         answer |= matches!(word.as_str(), "answer" | "result" | "solution" | "value");
         // A letter or a number may stand between, as in "x is not".
-        if !is_filler(&word) {
+        if !is_filler(&word) && (stopped || !is_opinion(&word)) {
             return false;
         }
     }
@@ -253,7 +262,8 @@ fn is_denied_after(text: &str, at: usize) -> bool {
     }
     while words
         .next_if(|(word, _)| {
-            matches!(word.as_str(), "which" | "that" | "this" | "it" | "clearly" | "obviously")
+            let leads = ["which", "that", "this", "it", "but", "though", "clearly", "obviously"];
+            leads.contains(&word.as_str())
         })
         .is_some()
     {}
@@ -331,5 +341,19 @@ pub(super) fn is_denied(text: &str, span: &Range<usize>) -> bool {
     let window = &text[ceil(text, span.start.saturating_sub(MAX_WINDOW))..span.start];
     let clause = window.rsplit(['\n', '.', ';', '?', '!']).next().map_or("", |clause| clause);
     let after = &text[span.end..floor(text, (span.end + MAX_WINDOW).min(text.len()))];
-    is_denied_before(text, span.start) || is_denied_after(text, span.end) || is_rejected_before(clause, after)
+    is_denied_before(text, span.start)
+        || is_denied_after(text, span.end)
+        || is_rejected_before(clause, after)
+        || is_struck(window, &text[span.clone()], after)
+}
+
+/// Whether an answer is struck out: `~~42~~`, `<del>42</del>`.
+fn is_struck(before: &str, answer: &str, after: &str) -> bool {
+    let (before, answer, after) = (before.trim_end(), answer.trim(), after.trim_start());
+    let tilde = |before: &str, after: &str| before.ends_with("~~") && after.starts_with("~~");
+    let inside = answer.strip_prefix("~~").is_some_and(|rest| rest.ends_with("~~"));
+    let inside = inside || answer.starts_with("~~") && after.starts_with("~~");
+    inside
+        || tilde(before, after)
+        || ["<del>", "<s>", "<strike>"].iter().any(|tag| before.ends_with(tag) || answer.starts_with(tag))
 }

@@ -215,7 +215,8 @@ pub(crate) fn announces(text: &str, answer: &str) -> bool {
         return false;
     };
     let between = near[mark.end..].trim_matches(|c: char| c.is_whitespace() || "*_`\":：$".contains(c));
-    matches!(between, "" | "is" | "are" | "是" | "为") && !denial::is_denied_before(near, mark.end)
+    let span = before.len()..before.len() + answer.len();
+    matches!(between, "" | "is" | "are" | "是" | "为") && !denial::is_denied(text, &span)
 }
 
 // Boxes.
