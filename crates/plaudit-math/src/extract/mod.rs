@@ -186,7 +186,8 @@ pub(crate) fn only_number(text: &str) -> Option<String> {
         "least", "most", "more", "less", "fewer", "than", "under", "over", "above", "below", "between",
         "not", "no", "never", "neither", "cannot", "every", "each",
     ];
-    if !is_sentence(text) || text.contains('\n') {
+    let ends = || text.trim_end().ends_with('.') && prose_words(text) > 0;
+    if !(is_sentence(text) || ends()) || text.contains('\n') {
         return None;
     }
     let found = last_number(text, 0, text.len())?;
@@ -288,7 +289,9 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, Bound> {
         && let Some(previous) = box_before(text, start, first)
         && let Some(content) = previous.content
         && first - previous.end <= MAX_GAP
-        && is_joint(&text[previous.end..first])
+        && (is_joint(&text[previous.end..first])
+            || text[previous.end..first].trim_matches(['$', ' ']).is_empty()
+                && text[content.clone()].trim() != text[joined[0].clone()].trim())
         && !is_blank(&text[content.clone()])
     {
         joined.push(content);
@@ -690,6 +693,9 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     if inner.is_empty() {
         return None;
     }
+    if let Some(found) = emphasised(text, &range) {
+        return Some(found);
+    }
     if inner.starts_with(['$', '\\'])
         && let Some(found) = leading_math(text, range.clone())
     {
@@ -711,10 +717,46 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     }
 }
 
+/// A number in emphasis that more follows, without the marks: `**12** apples`, `**12 apples** after 3 days`.
+fn emphasised<'t>(text: &'t str, range: &Range<usize>) -> Option<Found<'t>> {
+    let (before, inner) = (&text[..range.start], &text[range.clone()]);
+    let is_number = |c: char| c.is_ascii_digit() || ".,/%$+-−".contains(c);
+    for mark in ["**", "__", "`", "*", "_"] {
+        let opened = if before.ends_with(mark) { Some(inner) } else { inner.strip_prefix(mark) };
+        let Some(close) = opened.and_then(|body| body.find(mark)) else { continue };
+        let body = opened?;
+        let number =
+            body.find(|c| !is_number(c)).filter(|len| body[..*len].contains(|c: char| c.is_ascii_digit()));
+        let behind = &body[close + mark.len()..];
+        // A star alone multiplies, and a line lowers.
+        if number.is_none_or(|len| len > close || mark.len() == 1 && mark != "`" && len != close)
+            || behind.starts_with(char::is_alphanumeric)
+        {
+            return None;
+        }
+        let cleaned = [&body[..close], &behind.replace(mark, "")].concat();
+        if let Some(len) = leading_number(&cleaned) {
+            let end = range.end - inner.len() + (inner.len() - body.len()) + close.min(len);
+            let text = Cow::Owned(cleaned[..len].to_owned());
+            return Some(Found { rule: Rule::Phrase, text, span: range.start..end });
+        }
+        let found = Found { rule: Rule::Phrase, text: Cow::Owned(cleaned), span: range.clone() };
+        return (!is_sentence(&found.text)).then_some(found);
+    }
+    None
+}
+
 /// Where the number ends, with what is counted, that a sentence begins with before it says more about it: "12 cars, since
 /// there are 3", "12 after 3 days", "12 (3 a day)".
 fn leading_number(text: &str) -> Option<usize> {
-    const ABOUT: [&str; 32] = [
+    const ABOUT: [&str; 39] = [
+        "with",
+        "due",
+        "thanks",
+        "including",
+        "leaving",
+        "using",
+        "لأن",
         "since",
         "because",
         "as",
@@ -749,7 +791,9 @@ fn leading_number(text: &str) -> Option<usize> {
         "gdyż",
     ];
     /// Words after which another number may stand.
-    const PLACING: [&str; 3] = ["for", "on", "at"];
+    const PLACING: [&str; 4] = ["for", "on", "at", "from"];
+    /// Words for "is" behind what something is.
+    const COPULAS: [&str; 4] = ["입니다", "이다", "です", "だ"];
     /// The same as the first, without a space between words.
     const CHINESE: [&str; 3] = ["因为", "由于", "因"];
     const CORRECTING: [&str; 21] = [
@@ -787,7 +831,17 @@ fn leading_number(text: &str) -> Option<usize> {
     if CHINESE.iter().any(|word| chinese.starts_with(word)) && !chinese.contains(['但', '不', '而']) {
         return Some(first);
     }
-    if !text[first..].starts_with([' ', ',', ';']) {
+    let behind = &text[first..];
+    let foreign = |text: &str| text.contains(|c: char| !c.is_ascii() && c.is_alphabetic());
+    // "12（3辆车）": words and another number in brackets are no factor.
+    if let Some(remark) = behind.strip_prefix('（').and_then(|inner| inner.trim_end().strip_suffix('）')) {
+        return (foreign(remark) && remark.contains(|c: char| c.is_ascii_digit())).then_some(first);
+    }
+    // "12입니다 (3대)"
+    if let Some(rest) = COPULAS.iter().find_map(|word| behind.strip_prefix(word)) {
+        return rest.trim_start().starts_with(['(', '（']).then_some(first);
+    }
+    if !behind.starts_with([' ', ',', ';']) {
         return None;
     }
     let mut words = Vec::new();
@@ -807,7 +861,9 @@ fn leading_number(text: &str) -> Option<usize> {
             return words.is_empty().then_some(text.len());
         }
         let placed = || PLACING.contains(&lower.as_str()) && rest.contains(|c: char| c.is_ascii_digit());
+        let which = lower == "of" && rest[word.len()..].trim_start().starts_with("which ");
         if semicolon
+            || which
             || word.starts_with('(') && !comma
             || ABOUT.contains(&lower.as_str())
             || !comma && placed()
