@@ -305,19 +305,21 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
         "is true",
     ];
     let right = right.iter().chain(&["must be", "should be", "would be", "正确", "是正确", "符合", "对"]);
-    let affirmed = right.into_iter().any(|words| behind.starts_with(*words));
-    affirmed.then(|| listed_before(text, at - own.len()).unwrap_or(from))
+    // "Neither option A nor option B is right."
+    let word = before.trim_end_matches(char::is_alphanumeric);
+    let affirmed =
+        !word.trim_end().ends_with("nor") && right.into_iter().any(|words| behind.starts_with(*words));
+    affirmed.then(|| listed_before(word).unwrap_or(from))
 }
 
-/// Where the letter stands that "or option" and its like join to the one behind: the first of "A or option B is right".
-fn listed_before(text: &str, word: usize) -> Option<usize> {
-    let from = text.ceil_char_boundary(word.saturating_sub(12));
-    let near = text[from..word].trim_end();
-    let before = ["or", "and", "/", "&"].into_iter().find_map(|joint| near.strip_suffix(joint))?;
-    let letter =
-        before.trim_end_matches([' ', ')', '*', '"']).strip_suffix(|c: char| c.is_ascii_uppercase())?;
-    let at = from + letter.len();
-    (!text[..at].ends_with(char::is_alphanumeric)).then_some(at)
+/// Where the letter stands that "or" and its like join to the option behind: the first of "A or option B is right", of which this is
+/// what stands before the second "option".
+fn listed_before(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let before = ["or", "and", "/", "&"].into_iter().find_map(|joint| text.strip_suffix(joint))?;
+    let before = before.trim_end_matches([' ', ',', ')', '*', '"']);
+    let rest = before.strip_suffix(|c: char| c.is_ascii_uppercase())?;
+    (!rest.ends_with(char::is_alphanumeric)).then_some(rest.len())
 }
 
 /// Whether what stands between two letters only lists them.
@@ -430,9 +432,14 @@ mod tests {
         ] {
             assert_eq!(letter(text), Some('C'), "{text}");
         }
-        for text in
-            ["Option C: a glass rod", "Option C conducts", "不选C", "选项C错误", "the choice Clara made"]
-        {
+        for text in [
+            "Option C: a glass rod",
+            "Option C conducts",
+            "不选C",
+            "选项C错误",
+            "the choice Clara made",
+            "nor option C is right",
+        ] {
             assert_eq!(letter(text), None, "{text}");
         }
     }

@@ -20,7 +20,7 @@ use crate::bound::Bound;
 use crate::lex::closing_brace;
 use crate::mark::{Announces, HASH, Mark, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
-use crate::word::name_what_is_counted;
+use crate::word::{Word, in_digits, meaning, name_what_is_counted};
 
 /// Boxes that are looked at, from the end.
 const MAX_BOXES: usize = 256;
@@ -712,6 +712,9 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     match (math, number) {
         (Some(math), Some(number)) if number.span.start >= math.span.end => Some(number),
         (Some(math), _) => Some(math),
+        (None, Some(number)) if is_bound(&text[range.start..number.span.start]) => {
+            Some(Found::at(Rule::Phrase, text, range))
+        }
         (None, Some(number)) => Some(number),
         (None, None) => Some(Found::at(Rule::Phrase, text, range)),
     }
@@ -791,7 +794,7 @@ fn leading_number(text: &str) -> Option<usize> {
         "gdyż",
     ];
     /// Words after which another number may stand.
-    const PLACING: [&str; 4] = ["for", "on", "at", "from"];
+    const PLACING: [&str; 3] = ["for", "on", "at"];
     /// Words for "is" behind what something is.
     const COPULAS: [&str; 4] = ["입니다", "이다", "です", "だ"];
     /// The same as the first, without a space between words.
@@ -860,6 +863,10 @@ fn leading_number(text: &str) -> Option<usize> {
         if word.starts_with('(') && rest.ends_with(')') && !rest.contains(|c: char| c.is_ascii_digit()) {
             return words.is_empty().then_some(text.len());
         }
+        let behind = &rest[word.len()..];
+        if words.is_empty() && !comma && (lower == "of" && is_whole(behind) || is_rate(&lower, behind)) {
+            return Some(first);
+        }
         let placed = || PLACING.contains(&lower.as_str()) && rest.contains(|c: char| c.is_ascii_digit());
         let which = lower == "of" && rest[word.len()..].trim_start().starts_with("which ");
         if semicolon
@@ -881,6 +888,49 @@ fn leading_number(text: &str) -> Option<usize> {
     let corrects = |word: &str| CORRECTING.contains(&word.to_lowercase().as_str());
     let corrected = rest.split(|c: char| !c.is_alphabetic()).any(corrects);
     (name_what_is_counted(&words) && !corrected).then_some(end)
+}
+
+/// Whether a text says of what a number is the part or the count, and gives no other number: "the cake", "them".
+fn is_whole(text: &str) -> bool {
+    const NAMED: [&str; 14] = [
+        "the", "them", "these", "those", "all", "her", "his", "its", "their", "my", "our", "your", "that",
+        "this",
+    ];
+    let mut words =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
+    let numbers = |word: &String| {
+        word.contains(|c: char| c.is_ascii_digit())
+            || in_digits(word).is_some()
+            || matches!(meaning(word), Word::Scale(_) | Word::Part { .. })
+            || matches!(
+                &**word,
+                "total" | "but" | "not" | "actually" | "wait" | "or" | "plus" | "minus" | "equals"
+            )
+    };
+    words.next().is_some_and(|word| NAMED.contains(&&*word)) && !words.any(|word| numbers(&word))
+}
+
+/// Whether a number is one for each of a time: "a year".
+fn is_rate(article: &str, text: &str) -> bool {
+    const TIMES: [&str; 8] = ["second", "minute", "hour", "day", "night", "week", "month", "year"];
+    matches!(article, "a" | "an" | "each" | "every") && TIMES.contains(&text.trim_matches([' ', '.', '*']))
+}
+
+/// Whether the words before a number say that it is only a bound: "more than", "at least".
+fn is_bound(text: &str) -> bool {
+    const BOUNDS: [&str; 9] = [
+        "more than",
+        "less than",
+        "fewer than",
+        "greater than",
+        "smaller than",
+        "at least",
+        "at most",
+        "up to",
+        "no more than",
+    ];
+    let text = text.trim_end_matches([' ', '*', '$']);
+    BOUNDS.iter().any(|words| text.ends_with(words))
 }
 
 /// Whether a text is prose: more than one word that is no unit, no function and no command.
