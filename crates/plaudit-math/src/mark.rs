@@ -45,7 +45,7 @@ const WORDS: [MarkWord; 7] = [
 ];
 
 /// "The answer" in other languages, in which models are asked to think and answer. They count at the end of a text.
-const FOREIGN: [MarkWord; 20] = [
+const FOREIGN: [MarkWord; 21] = [
     foreign("rR", "espuesta", &[":", "=", " es", " son"]),
     foreign("rR", "esposta", &[":", "=", " é", " são"]),
     foreign("rR", "isposta", &[":", "=", " è", " sono"]),
@@ -63,6 +63,7 @@ const FOREIGN: [MarkWord; 20] = [
     foreign("", "正解", &[":", "：", "=", "は", "是", "为"]),
     foreign("", "정답", &[":", "=", "은", "는"]),
     foreign("", "الإجابة", &[":", "=", " هي"]),
+    foreign("", "الجواب", &[":", "=", " هو"]),
     foreign("", "उत्तर", &[":", "="]),
     foreign("", "উত্তর", &[":", "="]),
     foreign("", "คำตอบ", &[":", "=", "คือ"]),
@@ -303,8 +304,22 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
         "is the best",
         "is true",
     ];
-    let right = right.iter().chain(&["must be", "should be", "would be", "正确", "符合", "对"]);
-    right.into_iter().any(|words| behind.starts_with(*words)).then_some(from)
+    let right = right.iter().chain(&["must be", "should be", "would be", "正确", "是正确", "符合", "对"]);
+    // "Neither option A nor option B is right."
+    let word = before.trim_end_matches(char::is_alphanumeric);
+    let affirmed =
+        !word.trim_end().ends_with("nor") && right.into_iter().any(|words| behind.starts_with(*words));
+    affirmed.then(|| listed_before(word).unwrap_or(from))
+}
+
+/// Where the letter stands that "or" and its like join to the option behind: the first of "A or option B is right", of which this is
+/// what stands before the second "option".
+fn listed_before(text: &str) -> Option<usize> {
+    let text = text.trim_end();
+    let before = ["or", "and", "/", "&"].into_iter().find_map(|joint| text.strip_suffix(joint))?;
+    let before = before.trim_end_matches([' ', ',', ')', '*', '"']);
+    let rest = before.strip_suffix(|c: char| c.is_ascii_uppercase())?;
+    (!rest.ends_with(char::is_alphanumeric)).then_some(rest.len())
 }
 
 /// Whether what stands between two letters only lists them.
@@ -412,12 +427,19 @@ mod tests {
             "应选 C",
             "正确选项为C",
             "选项C正确",
+            "选项C是正确的",
+            "Option C or option D is right",
         ] {
             assert_eq!(letter(text), Some('C'), "{text}");
         }
-        for text in
-            ["Option C: a glass rod", "Option C conducts", "不选C", "选项C错误", "the choice Clara made"]
-        {
+        for text in [
+            "Option C: a glass rod",
+            "Option C conducts",
+            "不选C",
+            "选项C错误",
+            "the choice Clara made",
+            "nor option C is right",
+        ] {
             assert_eq!(letter(text), None, "{text}");
         }
     }

@@ -31,6 +31,8 @@ fn latex(c: char) -> Option<&'static str> {
         '±' => "\\pm ",
         '∓' => "\\mp ",
         '°' | 'º' | '˚' => "^\\circ ",
+        '℃' => "^\\circ C",
+        '℉' => "^\\circ F",
         '∠' => "\\angle ",
         '△' => "\\triangle ",
         '′' | '’' => "'",

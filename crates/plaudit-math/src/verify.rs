@@ -350,14 +350,21 @@ fn choice_and_value(text: &str) -> Option<(char, &str)> {
     };
     let letter = rest.chars().next().filter(char::is_ascii_uppercase)?;
     let rest = &rest[1..];
+    // `\mathrm{C}. 12`
+    let closed = rest.strip_prefix('}').filter(|_| command.is_some() && !open);
+    let rest = closed.map_or(rest, |rest| rest.trim_start_matches('$'));
     let value = match (open, rest.strip_prefix(')')) {
         (_, Some(value)) => value,
-        (false, None) => rest.strip_prefix('.').filter(|value| value.starts_with([' ', '$', '\\', '~']))?,
+        (false, None) => {
+            let dotted =
+                rest.strip_prefix(['.', ':']).filter(|value| value.starts_with([' ', '$', '\\', '~']));
+            dotted.or_else(|| rest.strip_prefix(['．', '、', '：']))?
+        }
         (true, None) => return None,
     };
     let value = match command {
-        Some(_) => value.trim_start_matches(' ').strip_prefix('}')?,
-        None => value,
+        Some(_) if closed.is_none() => value.trim_start_matches(' ').strip_prefix('}')?,
+        _ => value,
     };
     // Two choices are no choice.
     let second = |word: &str| {

@@ -69,6 +69,9 @@ pub(crate) fn in_digits(text: &str) -> Option<String> {
     if !text.starts_with(|c: char| c.is_ascii_alphabetic()) {
         return None;
     }
+    if let Some(size) = ["negative ", "minus "].iter().find_map(|sign| text.strip_prefix(sign)) {
+        return in_digits(size).map(|digits| format!("-{digits}"));
+    }
     let ends = |c: char| c == ' ' || c == '-';
     let (mut total, mut part, mut scale, mut end) = (0u64, 0u64, u64::MAX, 0);
     let mut fraction = String::new();

@@ -115,7 +115,8 @@ pub(super) fn is_money(text: &str, inner: Range<usize>) -> bool {
     let opens = |c: char| c.is_whitespace() || "([+-*/=,~".contains(c);
     let amount = text[inner.end + 1..].starts_with(|c: char| c.is_ascii_digit());
     let prose = || content.contains(". ") || content.contains(".\n") || prose_words(content) > 0;
-    content.ends_with(opens) && amount || content.ends_with(char::is_whitespace) && prose()
+    (content.ends_with(opens) || content.contains('。')) && amount
+        || content.ends_with(char::is_whitespace) && prose()
 }
 
 /// Where two bytes stand next to each other.

@@ -20,7 +20,7 @@ use crate::lex::closing_brace;
 use crate::limits::NoValue;
 use crate::mark::{Announces, HASH, Mark, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
-use crate::word::name_what_is_counted;
+use crate::word::{Word, in_digits, meaning, name_what_is_counted};
 
 /// Boxes that are looked at, from the end.
 const MAX_BOXES: usize = 256;
@@ -186,7 +186,8 @@ pub(crate) fn only_number(text: &str) -> Option<String> {
         "least", "most", "more", "less", "fewer", "than", "under", "over", "above", "below", "between",
         "not", "no", "never", "neither", "cannot", "every", "each",
     ];
-    if !is_sentence(text) || text.contains('\n') {
+    let ends = || text.trim_end().ends_with('.') && prose_words(text) > 0;
+    if !(is_sentence(text) || ends()) || text.contains('\n') {
         return None;
     }
     let found = last_number(text, 0, text.len())?;
@@ -289,7 +290,9 @@ fn last_box(text: &str, start: usize) -> Result<Option<Found<'_>>, NoValue> {
         && let Some(previous) = box_before(text, start, first)
         && let Some(content) = previous.content
         && first - previous.end <= MAX_GAP
-        && is_joint(&text[previous.end..first])
+        && (is_joint(&text[previous.end..first])
+            || text[previous.end..first].trim_matches(['$', ' ']).is_empty()
+                && text[content.clone()].trim() != text[joined[0].clone()].trim())
         && !is_blank(&text[content.clone()])
     {
         joined.push(content);
@@ -691,6 +694,9 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     if inner.is_empty() {
         return None;
     }
+    if let Some(found) = emphasised(text, &range) {
+        return Some(found);
+    }
     if inner.starts_with(['$', '\\'])
         && let Some(found) = leading_math(text, range.clone())
     {
@@ -707,15 +713,54 @@ fn segment(text: &str, range: Range<usize>) -> Option<Found<'_>> {
     match (math, number) {
         (Some(math), Some(number)) if number.span.start >= math.span.end => Some(number),
         (Some(math), _) => Some(math),
+        (None, Some(number)) if is_bound(&text[range.start..number.span.start]) => {
+            Some(Found::at(Rule::Phrase, text, range))
+        }
         (None, Some(number)) => Some(number),
         (None, None) => Some(Found::at(Rule::Phrase, text, range)),
     }
 }
 
+/// A number in emphasis that more follows, without the marks: `**12** apples`, `**12 apples** after 3 days`.
+fn emphasised<'t>(text: &'t str, range: &Range<usize>) -> Option<Found<'t>> {
+    let (before, inner) = (&text[..range.start], &text[range.clone()]);
+    let is_number = |c: char| c.is_ascii_digit() || ".,/%$+-−".contains(c);
+    for mark in ["**", "__", "`", "*", "_"] {
+        let opened = if before.ends_with(mark) { Some(inner) } else { inner.strip_prefix(mark) };
+        let Some(close) = opened.and_then(|body| body.find(mark)) else { continue };
+        let body = opened?;
+        let number =
+            body.find(|c| !is_number(c)).filter(|len| body[..*len].contains(|c: char| c.is_ascii_digit()));
+        let behind = &body[close + mark.len()..];
+        // A star alone multiplies, and a line lowers.
+        if number.is_none_or(|len| len > close || mark.len() == 1 && mark != "`" && len != close)
+            || behind.starts_with(char::is_alphanumeric)
+        {
+            return None;
+        }
+        let cleaned = [&body[..close], &behind.replace(mark, "")].concat();
+        if let Some(len) = leading_number(&cleaned) {
+            let end = range.end - inner.len() + (inner.len() - body.len()) + close.min(len);
+            let text = Cow::Owned(cleaned[..len].to_owned());
+            return Some(Found { rule: Rule::Phrase, text, span: range.start..end });
+        }
+        let found = Found { rule: Rule::Phrase, text: Cow::Owned(cleaned), span: range.clone() };
+        return (!is_sentence(&found.text)).then_some(found);
+    }
+    None
+}
+
 /// Where the number ends, with what is counted, that a sentence begins with before it says more about it: "12 cars, since
 /// there are 3", "12 after 3 days", "12 (3 a day)".
 fn leading_number(text: &str) -> Option<usize> {
-    const ABOUT: [&str; 32] = [
+    const ABOUT: [&str; 39] = [
+        "with",
+        "due",
+        "thanks",
+        "including",
+        "leaving",
+        "using",
+        "لأن",
         "since",
         "because",
         "as",
@@ -751,6 +796,8 @@ fn leading_number(text: &str) -> Option<usize> {
     ];
     /// Words after which another number may stand.
     const PLACING: [&str; 3] = ["for", "on", "at"];
+    /// Words for "is" behind what something is.
+    const COPULAS: [&str; 4] = ["입니다", "이다", "です", "だ"];
     /// The same as the first, without a space between words.
     const CHINESE: [&str; 3] = ["因为", "由于", "因"];
     const CORRECTING: [&str; 21] = [
@@ -788,7 +835,17 @@ fn leading_number(text: &str) -> Option<usize> {
     if CHINESE.iter().any(|word| chinese.starts_with(word)) && !chinese.contains(['但', '不', '而']) {
         return Some(first);
     }
-    if !text[first..].starts_with([' ', ',', ';']) {
+    let behind = &text[first..];
+    let foreign = |text: &str| text.contains(|c: char| !c.is_ascii() && c.is_alphabetic());
+    // "12（3辆车）": words and another number in brackets are no factor.
+    if let Some(remark) = behind.strip_prefix('（').and_then(|inner| inner.trim_end().strip_suffix('）')) {
+        return (foreign(remark) && remark.contains(|c: char| c.is_ascii_digit())).then_some(first);
+    }
+    // "12입니다 (3대)"
+    if let Some(rest) = COPULAS.iter().find_map(|word| behind.strip_prefix(word)) {
+        return rest.trim_start().starts_with(['(', '（']).then_some(first);
+    }
+    if !behind.starts_with([' ', ',', ';']) {
         return None;
     }
     let mut words = Vec::new();
@@ -807,8 +864,14 @@ fn leading_number(text: &str) -> Option<usize> {
         if word.starts_with('(') && rest.ends_with(')') && !rest.contains(|c: char| c.is_ascii_digit()) {
             return words.is_empty().then_some(text.len());
         }
+        let behind = &rest[word.len()..];
+        if words.is_empty() && !comma && (lower == "of" && is_whole(behind) || is_rate(&lower, behind)) {
+            return Some(first);
+        }
         let placed = || PLACING.contains(&lower.as_str()) && rest.contains(|c: char| c.is_ascii_digit());
+        let which = lower == "of" && rest[word.len()..].trim_start().starts_with("which ");
         if semicolon
+            || which
             || word.starts_with('(') && !comma
             || ABOUT.contains(&lower.as_str())
             || !comma && placed()
@@ -826,6 +889,49 @@ fn leading_number(text: &str) -> Option<usize> {
     let corrects = |word: &str| CORRECTING.contains(&word.to_lowercase().as_str());
     let corrected = rest.split(|c: char| !c.is_alphabetic()).any(corrects);
     (name_what_is_counted(&words) && !corrected).then_some(end)
+}
+
+/// Whether a text says of what a number is the part or the count, and gives no other number: "the cake", "them".
+fn is_whole(text: &str) -> bool {
+    const NAMED: [&str; 14] = [
+        "the", "them", "these", "those", "all", "her", "his", "its", "their", "my", "our", "your", "that",
+        "this",
+    ];
+    let mut words =
+        text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase);
+    let numbers = |word: &String| {
+        word.contains(|c: char| c.is_ascii_digit())
+            || in_digits(word).is_some()
+            || matches!(meaning(word), Word::Scale(_) | Word::Part { .. })
+            || matches!(
+                &**word,
+                "total" | "but" | "not" | "actually" | "wait" | "or" | "plus" | "minus" | "equals"
+            )
+    };
+    words.next().is_some_and(|word| NAMED.contains(&&*word)) && !words.any(|word| numbers(&word))
+}
+
+/// Whether a number is one for each of a time: "a year".
+fn is_rate(article: &str, text: &str) -> bool {
+    const TIMES: [&str; 8] = ["second", "minute", "hour", "day", "night", "week", "month", "year"];
+    matches!(article, "a" | "an" | "each" | "every") && TIMES.contains(&text.trim_matches([' ', '.', '*']))
+}
+
+/// Whether the words before a number say that it is only a bound: "more than", "at least".
+fn is_bound(text: &str) -> bool {
+    const BOUNDS: [&str; 9] = [
+        "more than",
+        "less than",
+        "fewer than",
+        "greater than",
+        "smaller than",
+        "at least",
+        "at most",
+        "up to",
+        "no more than",
+    ];
+    let text = text.trim_end_matches([' ', '*', '$']);
+    BOUNDS.iter().any(|words| text.ends_with(words))
 }
 
 /// Whether a text is prose: more than one word that is no unit, no function and no command.

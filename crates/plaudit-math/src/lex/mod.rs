@@ -371,6 +371,12 @@ impl Lexer<'_, '_> {
                     self.spaced = true;
                     return Ok(start + 1 + space.len());
                 }
+                // The same of a sign, as in `2\cdotx`.
+                let sign = name.get(..name.len() - 1).and_then(command_kind);
+                if let (None, Some(sign @ (Kind::Times | Kind::PlusMinus | Kind::Pi))) = (kind, sign) {
+                    self.push(sign, start, stop - 1)?;
+                    return self.single(Kind::Letter, stop - 1, 1);
+                }
                 self.single(kind.unwrap_or(Kind::Unknown), start, stop - start)
             }
         }
@@ -426,8 +432,9 @@ impl Lexer<'_, '_> {
 
     fn text_command(&mut self, content: (usize, usize), level: u32) -> Result<(), NoValue> {
         let inner = &self.text[content.0..content.1];
-        let trimmed = inner.trim();
-        self.spaced |= inner.starts_with(' ');
+        let space = |c: char| c.is_whitespace() || c == '~';
+        let trimmed = inner.trim_matches(space);
+        self.spaced |= inner.starts_with([' ', '~']);
         if trimmed.is_empty() {
             self.spaced = true;
             return Ok(());
@@ -453,7 +460,12 @@ impl Lexer<'_, '_> {
         if level == 0 && has_digit && trimmed.chars().all(numeric) {
             return self.span(content.0, content.1, level + 1);
         }
-        let offset = content.0 + (inner.len() - inner.trim_start().len());
+        let offset = content.0 + (inner.len() - inner.trim_start_matches(space).len());
+        // A function that is set as text.
+        let applied = self.text[content.1..].trim_start_matches(['}', ' ']).starts_with(['(', '{', '\\']);
+        if let Some(kind) = named_function(trimmed).filter(|_| applied && !self.after_value()) {
+            return self.push(kind, offset, offset + trimmed.len());
+        }
         self.push(Kind::Text, offset, offset + trimmed.len())
     }
 
@@ -522,7 +534,7 @@ impl Lexer<'_, '_> {
                 places = Some(fraction.len());
                 plain = false;
                 i = after.map_or(stop, |after| after);
-            } else if self.text[stop..end].trim().is_empty() || b" /*+-^)".contains(&self.at(stop, end)) {
+            } else if self.text[stop..end].trim().is_empty() || b" /*+-^)}".contains(&self.at(stop, end)) {
                 // A dot that ends a sentence, or a number as in `1./3`.
                 i = stop;
             }

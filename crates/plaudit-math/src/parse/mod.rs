@@ -429,7 +429,7 @@ impl<'t, 'w> Parser<'t, 'w> {
     fn skip_prefix(&mut self) {
         while let Some(kind) = self.peek() {
             match kind {
-                Kind::Text => {
+                Kind::Text | Kind::Word => {
                     let text = self.slice(self.pos).trim_end_matches([':', ' ']).to_ascii_lowercase();
                     if !PREFIXES.contains(&text.as_str()) || self.pos + 1 == self.end {
                         return;
@@ -493,6 +493,9 @@ impl<'t, 'w> Parser<'t, 'w> {
                     joint = Some(kind);
                 }
                 self.pos += 1;
+                // "0.6, or equivalently 3/5"
+                let said_otherwise = kind == Kind::Or && self.peek() == Some(Kind::Word);
+                self.pos += usize::from(said_otherwise && self.slice(self.pos) == "equivalently");
             }
             if !separated || self.pos >= self.end {
                 return Ok((values, joint));
@@ -716,7 +719,8 @@ impl<'t, 'w> Parser<'t, 'w> {
         let plural = text
             .strip_suffix('s')
             .is_some_and(|stem| stem.len() > 1 && stem.bytes().all(|c| c.is_ascii_uppercase()));
-        let unit = unit::is_unit_word(text) || self.token(at).spaced && text.split('/').all(unit::is_unit);
+        let part = |part: &str| unit::is_unit(part) || matches!(part, "" | "sq" | "cu");
+        let unit = unit::is_unit_word(text) || self.token(at).spaced && text.split(['/', '.', ' ']).all(part);
         (text.chars().all(words) && (named || plural || unit)).then_some((text, close as usize + 1))
     }
 

@@ -268,6 +268,11 @@ impl Parser<'_, '_> {
                 }
                 Some(text)
             }
+            // A product of two that are marked, as of vectors, is one number.
+            Node::Product(ids) if ids.len() == 2 && ids.iter().all(|id| self.is_marked(*id)) => {
+                let names = ids.iter().map(|id| self.node_name(*id, depth - 1));
+                Some(names.collect::<Option<Vec<String>>>()?.join("."))
+            }
             Node::Product(ids) => {
                 Some(ids.iter().map(|id| capital(*id)).collect::<Option<Vec<String>>>()?.concat())
             }
@@ -283,6 +288,11 @@ impl Parser<'_, '_> {
             },
             _ => None,
         }
+    }
+
+    /// Whether a node is a letter with a mark: `\vec{a}`.
+    fn is_marked(&self, id: Id) -> bool {
+        matches!(self.tree.node(id), Node::Letter(name) if self.tree.name(*name).starts_with('\\'))
     }
 
     /// The expression of a name that can be a letter of an equation.
