@@ -5,7 +5,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::text::json::is_json;
 use crate::text::pattern::{compile, find_all, is_literal};
 use crate::text::reading::is_word_part;
-use crate::text::words::{is_decimal, is_space, strip};
+use plaudit_text::{is_decimal, is_space, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

@@ -14,7 +14,7 @@ mod literal;
 
 use crate::argument::ArgumentError;
 use crate::constraint::{Check, Semantics, parse};
-use crate::text::words::strip;
+use plaudit_text::strip;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;

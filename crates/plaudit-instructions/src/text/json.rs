@@ -180,7 +180,7 @@ impl JsonReader<'_> {
 /// JSON's white space is less than that of Python, which is trimmed before.
 #[cfg(test)]
 fn trim(text: &str) -> &str {
-    text.trim_matches(super::words::is_space)
+    text.trim_matches(plaudit_text::is_space)
 }
 
 #[cfg(test)]

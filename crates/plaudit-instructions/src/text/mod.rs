@@ -1,8 +1,6 @@
 //! Text functions that constraints share: what Python, NLTK and langdetect do, without them.
 
 pub mod view;
-pub mod words;
-mod sets;
 pub mod punkt;
 pub mod splitter;
 pub mod treebank;

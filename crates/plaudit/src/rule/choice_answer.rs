@@ -8,9 +8,9 @@ use super::choice::ChoiceMode;
 use super::choice_options::{
     ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
 };
-use crate::text::space::{is_space, strip};
 use plaudit_math::mark::{Announces, HASH, Marks, chosen_letter, is_blank, is_joint};
 use plaudit_math::{Options, Reference};
+use plaudit_text::{is_space, strip};
 use std::borrow::Cow;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.

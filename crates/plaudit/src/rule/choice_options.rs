@@ -3,7 +3,7 @@
 use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::text::space::{is_space, strip};
+use plaudit_text::{is_space, strip};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;

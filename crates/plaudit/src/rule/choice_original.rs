@@ -2,7 +2,7 @@
 
 use super::choice::ChoiceMode;
 use super::choice_options::{ChoiceOptions, normal, single};
-use crate::text::space::{is_space, strip};
+use plaudit_text::{is_space, strip};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 

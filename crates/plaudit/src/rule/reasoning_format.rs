@@ -3,8 +3,8 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Text;
-use crate::text::space::is_blank;
 use crate::text::tags::{Census, Tag, is_tag_name};
+use plaudit_text::is_blank;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -50,7 +50,7 @@ fn last_boxed(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::space::strip;
+    use plaudit_text::strip;
 
     #[test]
     fn the_final_answer_is_found() {

@@ -1,17 +1,14 @@
 //! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
 pub mod answer;
-pub mod digit;
 pub mod id_set;
 pub mod json;
 pub mod lcs;
-pub mod lower;
 pub mod ngrams;
 pub mod pii;
 mod quotation;
 pub mod scope;
 pub mod sequence_matcher;
-pub mod space;
 pub mod tags;
 pub mod thought;
 pub mod tokens;
@@ -89,12 +86,16 @@ impl<'a> Text<'a> {
 
     /// The text without white space at its ends.
     pub fn stripped(&self) -> &str {
-        space::strip(&self.raw)
+        plaudit_text::strip(&self.raw)
     }
 
     /// The stripped text in lower case.
     pub fn lower(&self) -> &str {
-        self.lower.get_or_init(|| lower::lower(self.stripped())).as_deref().unwrap_or_else(|| self.stripped())
+        let lower = || match plaudit_text::lower(self.stripped()) {
+            Cow::Owned(lower) => Some(lower),
+            Cow::Borrowed(_) => None,
+        };
+        self.lower.get_or_init(lower).as_deref().unwrap_or_else(|| self.stripped())
     }
 
     /// Where tags such as `<think>` and `</answer>` stand.

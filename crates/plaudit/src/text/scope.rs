@@ -165,7 +165,7 @@ impl Turn {
     /// the turn is the same whether the server did that or not.
     pub fn assistant(text: &str, thought: Option<&str>, calls: Vec<crate::conversation::ToolCall>) -> Self {
         let mut turn = Self::said(Role::Assistant, text);
-        let given = thought.map(super::space::strip).filter(|thought| !thought.is_empty());
+        let given = thought.map(plaudit_text::strip).filter(|thought| !thought.is_empty());
         let mut thoughts: Vec<String> = given.map(str::to_owned).into_iter().collect();
         if let Some((said, thought)) = split_thought(&Text::new(text)) {
             turn.text = said;
@@ -178,7 +178,7 @@ impl Turn {
 
     /// A turn of anybody but the model, in normal form.
     pub fn said(role: Role, text: &str) -> Self {
-        let text = super::space::strip(text).to_owned();
+        let text = plaudit_text::strip(text).to_owned();
         Self { role, text, thought: None, calls: Vec::new() }
     }
 }

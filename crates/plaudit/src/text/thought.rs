@@ -1,7 +1,7 @@
 //! Thought and words of a response: splits `<think>` blocks, closed or not, from what is said.
 
 use super::Text;
-use super::space::strip;
+use plaudit_text::strip;
 use std::borrow::Cow;
 
 /// A response without its thought: without every closed `<think>` block, what comes after one that is never
