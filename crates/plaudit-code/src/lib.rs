@@ -29,7 +29,6 @@
 
 // What needs no sandbox.
 pub mod exact;
-mod extract;
 mod value;
 mod calls;
 
@@ -49,6 +48,8 @@ mod script;
 #[cfg(feature = "run")]
 mod livecodebench;
 #[cfg(feature = "run")]
+mod extract;
+#[cfg(feature = "run")]
 mod language;
 #[cfg(feature = "run")]
 mod execute;
@@ -62,7 +63,6 @@ mod names;
 mod prelude;
 
 pub use calls::calls;
-pub use extract::{FencedBlock, fenced_blocks};
 pub use value::{Equality, PyValue};
 
 #[cfg(feature = "run")]

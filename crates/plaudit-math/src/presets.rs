@@ -5,7 +5,7 @@ use crate::bound::Bound;
 use crate::extract;
 use crate::options::{AnswerIn, Options, Percent, Think};
 use crate::verify::{Outcome, Reference, ReferenceError, verify, verify_found};
-use plaudit_text::{is_space, strip};
+use plaudit_text::{braced, is_space, strip};
 
 /// Another trainer's scorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -252,24 +252,6 @@ fn exact(right: Option<bool>, wrong: f64) -> PresetScore {
 fn tail(text: &str, count: usize) -> &str {
     let from = text.char_indices().rev().nth(count - 1).map_or(0, |(at, _)| at);
     &text[from..]
-}
-
-/// The text from `start` to the brace that closes the first one after it. Escapes are not known here.
-fn braced(text: &str, start: usize) -> Option<&str> {
-    let mut depth = 0i64;
-    for (at, c) in text.as_bytes().iter().enumerate().skip(start) {
-        match c {
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(&text[start..=at]);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 // verl.math_reward: Hendrycks.

@@ -26,9 +26,19 @@ mod sets;
 mod words;
 mod digit;
 
+// The parts of a response.
+mod tags;
+mod thought;
+mod boxed;
+mod fences;
+
+pub use boxed::{braced, closing_brace, last_boxed};
 pub use case::{fold, is_lower, is_upper, lower, same_lower};
 pub use digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
+pub use fences::{Fence, FenceLanguage, FencedBlock, each_block, fenced_blocks};
 pub use space::{each_word, is_blank, is_space, rstrip, space_len, split, strip};
+pub use tags::{Census, Tag, Tags, is_tag_name};
+pub use thought::{after_thought, split_thought};
 pub use words::{
     PUNCTUATION, count_runs, is_alnum, is_alpha, is_boundary, is_decimal, is_digit, is_punctuation, is_word,
     lines, runs,

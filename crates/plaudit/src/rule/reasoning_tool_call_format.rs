@@ -4,8 +4,7 @@ use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::json::{self, Shape};
-use crate::text::tags::{Census, Tags};
-use plaudit_text::{is_blank, strip};
+use plaudit_text::{Census, Tags, is_blank, strip};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

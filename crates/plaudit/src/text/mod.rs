@@ -1,6 +1,5 @@
 //! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
-pub mod answer;
 pub mod id_set;
 pub mod json;
 pub mod lcs;
@@ -9,19 +8,17 @@ pub mod pii;
 mod quotation;
 pub mod scope;
 pub mod sequence_matcher;
-pub mod tags;
-pub mod thought;
 pub mod tokens;
 pub mod transcript;
 
 use crate::conversation::Conversation;
 use crate::tokenizer::{Tokenizer, Uncut};
+use plaudit_text::Tags;
 use scope::ScopedTexts;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use tags::Tags;
 use tokens::Tokens;
 
 /// Whether letters are folded before tokens are cut.
@@ -120,6 +117,18 @@ impl<'a> Text<'a> {
         })
     }
 
+    /// The stripped text without its thought.
+    pub fn without_thought(&self) -> Cow<'_, str> {
+        let split = plaudit_text::split_thought(&self.raw, self.tags());
+        split.map_or_else(|| Cow::Borrowed(self.stripped()), |(said, _)| Cow::Owned(said))
+    }
+
+    /// The final answer, as [`Scope::Answer`](scope::Scope::Answer) says.
+    pub fn answer(&self) -> &str {
+        let tagged = self.tags().bodies(&self.raw, "answer").last().unwrap_or(&self.raw);
+        plaudit_text::last_boxed(tagged).unwrap_or(tagged)
+    }
+
     /// The tokens of the stripped text, where the tokenizer can cut it.
     pub fn tokens(&self, tokenizer: &Tokenizer, case: Case) -> Result<Rc<Tokens>, Uncut> {
         let key = (tokenizer.key(), case);
@@ -161,6 +170,31 @@ impl<'a> Text<'a> {
         match case {
             Case::Kept => self.stripped(),
             Case::Lower => self.lower(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plaudit_text::strip;
+
+    #[test]
+    fn the_final_answer_is_found() {
+        for (response, answer) in [
+            ("<answer>1</answer> <answer> 2 </answer> \\boxed{3}", "2"),
+            ("<think>\\boxed{1}</think><answer>so \\boxed{2} it is</answer>", "2"),
+            ("so \\boxed{1} and \\boxed{\\frac{1}{2}} done", "\\frac{1}{2}"),
+            ("\\boxed{4} then \\boxed{never closed", "4"),
+            ("\\boxed{a \\boxed{b} c}", "b"),
+            ("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}"),
+            ("} \\boxed{5} {", "5"),
+            (" plain \n", "plain"),
+            ("ends in \\", "ends in \\"),
+            ("\\é{\\boxed{6}", "6"),
+            ("", ""),
+        ] {
+            assert_eq!(strip(Text::new(response).answer()), answer, "{response}");
         }
     }
 }

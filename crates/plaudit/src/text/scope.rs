@@ -2,9 +2,9 @@
 
 use super::Text;
 use super::quotation::own_words;
-use super::thought::split_thought;
 use crate::conversation::{Conversation, Role, Turn};
 use crate::rollout::Rollout;
+use plaudit_text::{Tags, split_thought};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -167,7 +167,7 @@ impl Turn {
         let mut turn = Self::said(Role::Assistant, text);
         let given = thought.map(plaudit_text::strip).filter(|thought| !thought.is_empty());
         let mut thoughts: Vec<String> = given.map(str::to_owned).into_iter().collect();
-        if let Some((said, thought)) = split_thought(&Text::new(text)) {
+        if let Some((said, thought)) = split_thought(text, &Tags::find(text)) {
             turn.text = said;
             thoughts.extend(Some(thought).filter(|thought| !thought.is_empty()));
         }
