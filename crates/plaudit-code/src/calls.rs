@@ -1,8 +1,8 @@
 //! Tool calls as Python writes them, and literals of Python, read as JSON: the forms in which data sets publish expected calls.
 
-use crate::exact;
 use crate::value::{PyValue, Reader};
 use dashu_int::IBig;
+use plaudit_text::exact;
 use serde_json::{Map, Number, Value as Json, json};
 
 /// The longest name of a function or an argument, in bytes.

@@ -5,7 +5,8 @@ use crate::granted::GivenNodes;
 use crate::python::PythonParser;
 use crate::task_code::{TaskCode, complete};
 use crate::value::PyValue;
-use crate::{assertion, exact, livecodebench, script};
+use crate::{assertion, livecodebench, script};
+use plaudit_text::exact;
 use serde_json::{Map, Value};
 
 /// One test.

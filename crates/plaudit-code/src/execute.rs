@@ -2,11 +2,11 @@
 
 use crate::cases::{Case, Tests};
 use crate::compare::same_output;
-use crate::exact;
 use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
 use crate::value::{Equality, PyValue};
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
+use plaudit_text::exact;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;

@@ -1,8 +1,8 @@
 //! Values of Python as data: read from literals and JSON, received from the box, and compared as Python's `==` does.
 
-use crate::exact;
 use dashu_int::ops::{BitTest, Gcd, PowerOfTwo};
 use dashu_int::{IBig, UBig};
+use plaudit_text::exact;
 use serde_json::Value as Json;
 
 /// A value.

@@ -6,7 +6,6 @@ pub mod splitter;
 pub mod treebank;
 pub mod pattern;
 pub mod reading;
-pub mod json;
 pub mod common_words;
 mod table;
 pub mod word_set;

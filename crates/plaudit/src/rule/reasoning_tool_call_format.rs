@@ -3,7 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, Sample};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
-use crate::text::json::{self, Shape};
+use plaudit_text::json::{self, Shape};
 use plaudit_text::{Census, Tags, is_blank, strip};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -4,7 +4,7 @@ use super::Sample;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::rollout::ReferenceForm;
-use plaudit_code::exact;
+use plaudit_text::exact;
 use plaudit_text::is_blank;
 use serde_json::Value;
 

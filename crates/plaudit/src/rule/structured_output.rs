@@ -8,7 +8,7 @@ use crate::conversation::{Arguments, Conversation, ToolCall};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
-use plaudit_code::exact;
+use plaudit_text::exact;
 use plaudit_text::{after_thought, fenced_blocks, is_blank};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

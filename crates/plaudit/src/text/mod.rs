@@ -1,7 +1,6 @@
 //! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
 pub mod id_set;
-pub mod json;
 pub mod lcs;
 pub mod ngrams;
 pub mod pii;
