@@ -4,9 +4,9 @@ use crate::cases::{Case, Tests};
 use crate::compare::same_output;
 use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
-use crate::value::{Equality, PyValue};
+use crate::received::received;
 use plaudit_box::{BoxFailure, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
-use plaudit_text::exact;
+use plaudit_text::{Equality, exact};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -489,7 +489,7 @@ fn failed(run: &RunResult) -> Option<Verdict> {
 /// Whether what came out of the box is what the test expects.
 fn judge(case: &Case, stdout: &[u8]) -> Verdict {
     // Nothing but the harness writes here, and it writes one line.
-    let received = || serde_json::from_slice(stdout).ok().and_then(|json| PyValue::received(&json));
+    let received = || serde_json::from_slice(stdout).ok().and_then(|json| received(&json));
     let passed = match case {
         Case::Stdin { output, .. } => same_output(stdout, output),
         Case::Call { expected, .. } => {
