@@ -59,7 +59,7 @@ class TestLimits(Limits, total=False):
     """Whether each passed test counts; otherwise the first that does not pass ends the run."""
     most_tests: int | None
     """Only so many tests are run, the first ones."""
-    test_process: Literal["separate", "shared"]
+    isolation: Literal["apart", "together"]
     """Whether a test that is a program has a box of its own."""
 
 
@@ -251,7 +251,7 @@ def test(
         language: As for `run`.
         prompt: The text of the task, where tests use its functions; the program may then be what comes behind it.
         unsafe_no_sandbox: As for `run`.
-        limits: What it may use in each test, `continuous`, `most_tests` and `test_process`.
+        limits: What it may use in each test, `continuous`, `most_tests` and `isolation`.
 
     Returns:
         A `TestRun`, with a verdict a test.

@@ -5,7 +5,7 @@ use crate::granted::{GivenNodes, Granted, is_node_function};
 use crate::python::{PythonParser, Syntax};
 use crate::script;
 use crate::task_code::TaskCode;
-use crate::value::PyValue;
+use plaudit_text::PyValue;
 use ruff_python_ast::{CmpOp, Expr, Stmt, StmtFunctionDef};
 use ruff_text_size::Ranged;
 use std::ops::Range;

@@ -4,8 +4,8 @@ use crate::free_names::Names;
 use crate::granted::GivenNodes;
 use crate::python::PythonParser;
 use crate::task_code::{TaskCode, complete};
-use crate::value::PyValue;
-use crate::{assertion, exact, livecodebench, script};
+use crate::{assertion, livecodebench, script};
+use plaudit_text::{PyValue, exact};
 use serde_json::{Map, Value};
 
 /// One test.

@@ -2,11 +2,11 @@
 
 use crate::cases::{Case, Tests};
 use crate::compare::same_output;
-use crate::exact;
 use crate::language::{Language, PYTHON_START, TOOLS};
 use crate::prelude;
-use crate::value::{Equality, PyValue};
+use crate::received::received;
 use plaudit_box::{BoxError, Exit, Job, LimitHit, Limits, RunResult, Sandbox};
+use plaudit_text::{Equality, exact};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -143,9 +143,9 @@ impl Execution {
 pub enum TestProcess {
     /// In a box of its own: a program cannot forge its verdict.
     #[default]
-    Separate,
+    Apart,
     /// In the program's interpreter, as in HumanEval's own harness: a program can forge its verdict.
-    Shared,
+    Together,
 }
 
 /// How much of standard error is kept.
@@ -237,7 +237,7 @@ impl Program {
                 file,
                 prelude,
                 limits,
-                test_process: TestProcess::Separate,
+                test_process: TestProcess::Apart,
             });
         };
         let mut job = Job::new(["/bin/sh", "-c", command.as_str()])
@@ -253,7 +253,7 @@ impl Program {
                 let file = (artifact.clone(), run.stdout, true);
                 let (language, code) = (Arc::clone(language), Arc::clone(code));
                 let prelude = String::new();
-                Ok(Self { language, code, file, prelude, limits, test_process: TestProcess::Separate })
+                Ok(Self { language, code, file, prelude, limits, test_process: TestProcess::Apart })
             }
             Ok(run) => {
                 let verdict = failed(&run).unwrap_or(Verdict::Error);
@@ -320,7 +320,7 @@ impl Program {
             }
         };
         request["prelude"] = self.prelude.as_str().into();
-        if let (Case::Script { .. }, TestProcess::Shared) = (case, self.test_process) {
+        if let (Case::Script { .. }, TestProcess::Together) = (case, self.test_process) {
             return self.run_together(sandbox, job, case);
         }
         add_harness(&mut job, &self.language, &[NODES, WIRE, PROGRAM_SIDE], &request);
@@ -491,7 +491,7 @@ fn failed(run: &RunResult) -> Option<Verdict> {
 /// Whether what came out of the box is what the test expects.
 fn judge(case: &Case, stdout: &[u8]) -> Verdict {
     // Nothing but the harness writes here, and it writes one line.
-    let received = || serde_json::from_slice(stdout).ok().and_then(|json| PyValue::received(&json));
+    let received = || serde_json::from_slice(stdout).ok().and_then(|json| received(&json));
     let passed = match case {
         Case::Stdin { output, .. } => same_output(stdout, output),
         Case::Call { expected, .. } => {

@@ -27,45 +27,23 @@
 //!   score.
 //! - All text is untrusted: parsers are linear or bounded, and nothing that a response says is evaluated outside the box.
 
-// What needs no sandbox.
-pub mod exact;
-mod extract;
-mod value;
-mod calls;
-
 // In the order of the path of a response.
-#[cfg(feature = "run")]
 mod cases;
-#[cfg(feature = "run")]
 mod task_code;
-#[cfg(feature = "run")]
 mod free_names;
-#[cfg(feature = "run")]
 mod granted;
-#[cfg(feature = "run")]
 mod assertion;
-#[cfg(feature = "run")]
 mod script;
-#[cfg(feature = "run")]
 mod livecodebench;
-#[cfg(feature = "run")]
+mod extract;
 mod language;
-#[cfg(feature = "run")]
 mod execute;
-#[cfg(feature = "run")]
+mod received;
 mod compare;
-#[cfg(feature = "run")]
 mod python;
-#[cfg(feature = "run")]
 mod names;
-#[cfg(feature = "run")]
 mod prelude;
 
-pub use calls::calls;
-pub use extract::{FencedBlock, fenced_blocks};
-pub use value::{Equality, PyValue};
-
-#[cfg(feature = "run")]
 pub use crate::{
     cases::{Case, Tests, TestsError},
     compare::same_output,

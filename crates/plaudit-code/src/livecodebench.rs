@@ -1,10 +1,10 @@
 //! LiveCodeBench's `private_test_cases`: Base64 of zlib of a pickled text that is JSON, read without a pickle machine.
 
 use crate::cases::TestsError;
-use crate::exact;
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use plaudit_text::exact;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::Value;
 use std::borrow::Cow;

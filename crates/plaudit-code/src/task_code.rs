@@ -1,10 +1,10 @@
 //! The code in a task's text: functions and imports that its tests use beside the function under test, as in HumanEval 32, 38 and 50.
 
-use crate::extract::fenced_blocks;
 use crate::free_names::Names;
 use crate::granted::is_node_class;
 use crate::prelude;
 use crate::python::PythonParser;
+use plaudit_text::fenced_blocks;
 use ruff_python_ast::visitor::{Visitor, walk_stmt};
 use ruff_python_ast::{Expr, Stmt};
 use serde_json::Value;

@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments};
 use crate::text::pattern::Pattern;
 use crate::text::reading::find_phrase;
 use crate::text::view::View;
-use crate::text::words::{fold, strip};
+use plaudit_text::{fold, strip};
 
 /// What is searched for without regard to case.
 pub(crate) enum Keyword {

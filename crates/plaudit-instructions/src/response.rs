@@ -3,7 +3,7 @@
 use crate::constraint::Check;
 use crate::own::CheckError;
 use crate::text::view::View;
-use crate::text::words::strip;
+use plaudit_text::strip;
 use std::cell::OnceCell;
 
 /// How forgiving the checks are towards the frame of an answer.

@@ -5,6 +5,7 @@ use crate::extract;
 use crate::limits::NoValue;
 use crate::options::{AnswerIn, Options, Percent, Think};
 use crate::verify::{Outcome, Reference, ReferenceError, verify, verify_found};
+use plaudit_text::{braced, is_space, strip};
 
 /// Another trainer's scorer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -251,29 +252,6 @@ fn exact(right: Option<bool>, wrong: f64) -> PresetScore {
 fn tail(text: &str, count: usize) -> &str {
     let from = text.char_indices().rev().nth(count - 1).map_or(0, |(at, _)| at);
     &text[from..]
-}
-
-/// White space as the other language sees it: four separators of ASCII are white too.
-fn is_space(c: char) -> bool {
-    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
-}
-
-/// The text from `start` to the brace that closes the first one after it. Escapes are not known here.
-fn braced(text: &str, start: usize) -> Option<&str> {
-    let mut depth = 0i64;
-    for (at, c) in text.as_bytes().iter().enumerate().skip(start) {
-        match c {
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(&text[start..=at]);
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 // verl.math_reward: Hendrycks.
@@ -527,7 +505,7 @@ fn minerva_form(text: &str) -> String {
     if !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit() || !c.is_ascii() && c.is_numeric()) {
         s = digits;
     }
-    s.trim_matches(is_space).to_owned()
+    strip(&s).to_owned()
 }
 
 /// A line with a formula in dollars is that formula.

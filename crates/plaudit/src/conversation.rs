@@ -1,6 +1,6 @@
 //! Conversation: a response made of turns (text, thought, tool calls), and what tools and users said in between.
 
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::{Map, Value, json};
 
 /// Who speaks in a turn.

@@ -8,7 +8,7 @@ pub use field::{FIELDS, Field, Generation, Misfit, RolloutLine, field_names};
 pub use reference::{MAX_ACCEPTED, REFERENCE_FIELDS, Reference, ReferenceForm, is_whole, whole};
 
 use crate::conversation::{Conversation, ENTRY, FinishReason, Tool, weight};
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ pub struct Rollout<'a> {
     pub reference: Option<Reference<'a>>,
     /// The length of the response in the model's own tokens.
     pub tokens: Option<u64>,
-    /// Everything else that the caller gave. A number that 64 bits do not hold is a text of [`plaudit_code::exact`].
+    /// Everything else that the caller gave. A number that 64 bits do not hold is a text of [`plaudit_text::exact`].
     pub extra: Map<String, Value>,
 }
 

@@ -39,7 +39,7 @@ fn together_is_a_plain_interpreter() {
         let (sandbox, languages) = &SANDBOXES[0];
         let language = Arc::new(languages.find("python").unwrap().clone());
         let program = Program::prepare(sandbox, &language, &Arc::from(program), &limits()).unwrap();
-        let program = program.test_process(TestProcess::Shared);
+        let program = program.test_process(TestProcess::Together);
         tests.cases().iter().map(|case| program.run(sandbox, case).verdict).collect()
     };
     for row in rows(include_str!("../../../../golden/honest_programs.jsonl")) {

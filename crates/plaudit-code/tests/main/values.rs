@@ -2,7 +2,7 @@
 
 use crate::{python, verdicts};
 use plaudit_code::Verdict::{self, Passed, Wrong};
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::{Value, json};
 
 fn all_give(tests: &Value, code: &str, wanted: Verdict) {

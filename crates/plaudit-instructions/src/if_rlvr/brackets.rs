@@ -2,8 +2,8 @@
 
 use crate::argument::{ArgumentError, Arguments};
 use crate::constraint::{Constraint, Family, Test};
-use crate::text::words::{is_space, split, strip};
 use crate::text::{reading, splitter};
+use plaudit_text::{is_space, split, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::pattern::{compile, find_all, is_literal};
 use crate::text::reading::bare;
-use crate::text::words::{same_lower, split, strip};
+use plaudit_text::{same_lower, split, strip};
 
 const PROMPT: &[Parameter] = &[Parameter::new("prompt_to_repeat", Kind::Text)];
 const SPAN: &[Parameter] = &[

@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::ifeval::keywords::{LETTER, compare, letter_frequency};
 use crate::text::treebank::tokens_of_one;
-use crate::text::words::{is_alpha, is_lower, is_word, lower};
+use plaudit_text::{is_alpha, is_lower, is_word, lower};
 use std::collections::{HashMap, HashSet};
 
 pub(crate) const TABLE: &[Constraint] = &[

@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::if_rlvr::keywords::text_or_first;
 use crate::text::reading;
-use crate::text::words::{is_space, is_word, same_lower, split, strip};
+use plaudit_text::{is_space, is_word, same_lower, split, strip};
 
 const FIRST: &[Parameter] = &[Parameter::new("first_word", Kind::Text)];
 const LAST: &[Parameter] = &[Parameter::new("last_word", Kind::Text)];

@@ -6,7 +6,7 @@ use crate::ifeval::keywords::frequency;
 use crate::keyword::Keyword;
 use crate::text::reading;
 use crate::text::treebank;
-use crate::text::words::{same_lower, split, strip};
+use plaudit_text::{same_lower, split, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

@@ -3,8 +3,8 @@
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::ifeval::length::{inner_pieces, paragraphs};
-use crate::text::words::is_space;
 use crate::text::{reading, splitter, treebank};
+use plaudit_text::is_space;
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

@@ -6,7 +6,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
 use crate::text::treebank;
 use crate::text::word_set::WordSet;
-use crate::text::words::{is_decimal, is_digit, is_punctuation, lower, split, strip};
+use plaudit_text::{is_decimal, is_digit, is_punctuation, lower, split, strip};
 use std::collections::HashSet;
 use std::sync::LazyLock;
 

@@ -3,7 +3,7 @@
 use super::test;
 use crate::argument::{ArgumentError, Arguments};
 use crate::constraint::{Constraint, Family, Test};
-use crate::text::words::{is_space, is_word, strip};
+use plaudit_text::{is_space, is_word, strip};
 
 pub(super) const TABLE: &[Constraint] = &[
     Constraint {

@@ -4,7 +4,7 @@ use super::{read_sentences, stripped, test, words_without_marks};
 use crate::argument::{ArgumentError, Arguments};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
-use crate::text::words::{is_decimal, is_space, is_word, lower, split, strip};
+use plaudit_text::{is_decimal, is_space, is_word, lower, split, strip};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 

@@ -6,7 +6,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::text::emoji::{ends_with_emoji, is_emoji, starts_with_emoji};
 use crate::text::reading;
 use crate::text::view::View;
-use crate::text::words::{
+use plaudit_text::{
     is_alnum, is_alpha, is_lower, is_punctuation, is_space, is_upper, is_word, lower, split, strip,
 };
 use std::collections::{HashMap, VecDeque};

@@ -5,7 +5,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::punkt;
 use crate::text::view::View;
-use crate::text::words::{is_alnum, is_space, strip};
+use plaudit_text::{is_alnum, is_space, strip};
 
 pub(super) const TABLE: &[Constraint] = &[
     Constraint {

@@ -5,7 +5,7 @@ use crate::constraint::{Constraint, Test};
 use crate::text::emoji::is_emoji;
 use crate::text::reading;
 use crate::text::view::View;
-use crate::text::words::{is_alnum, is_punctuation, is_space};
+use plaudit_text::{is_alnum, is_punctuation, is_space};
 use std::borrow::Cow;
 
 mod count;

@@ -6,7 +6,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
 use crate::text::stop_words::is_stop_word;
 use crate::text::view::View;
-use crate::text::words::{lower, strip};
+use plaudit_text::{lower, strip};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::HashSet;

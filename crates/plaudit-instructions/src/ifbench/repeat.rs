@@ -4,7 +4,7 @@ use super::test;
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
-use crate::text::words::{lower, same_lower, split, strip};
+use plaudit_text::{lower, same_lower, split, strip};
 
 pub(super) const TABLE: &[Constraint] = &[
     Constraint {

@@ -4,7 +4,7 @@ use super::{read_sentences, test};
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
-use crate::text::words::{fold, is_boundary, is_punctuation, split};
+use plaudit_text::{fold, is_boundary, is_punctuation, split};
 use std::borrow::Cow;
 
 pub(super) const TABLE: &[Constraint] = &[

@@ -10,7 +10,7 @@ use crate::text::tagger::first_tag;
 use crate::text::treebank;
 use crate::text::verbs::starts_with_verb;
 use crate::text::view::View;
-use crate::text::words::{PUNCTUATION, is_alnum, is_alpha, is_punctuation, lower, same_lower, split, strip};
+use plaudit_text::{PUNCTUATION, is_alnum, is_alpha, is_punctuation, lower, same_lower, split, strip};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 

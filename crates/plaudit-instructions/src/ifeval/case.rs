@@ -6,7 +6,7 @@ use crate::ifeval::keywords::compare;
 use crate::ifeval::language::may_be_english;
 use crate::text::treebank::tokens_of_one;
 use crate::text::view::View;
-use crate::text::words::{is_lower, is_upper};
+use plaudit_text::{is_lower, is_upper};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

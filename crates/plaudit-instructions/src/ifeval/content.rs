@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::pattern::{compile_multi_line, is_literal};
 use crate::text::reading::is_word_part;
-use crate::text::words::{fold, is_space, lower, strip};
+use plaudit_text::{fold, is_space, lower, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

@@ -2,10 +2,9 @@
 
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
-use crate::text::json::is_json;
 use crate::text::pattern::{compile, find_all, is_literal};
 use crate::text::reading::is_word_part;
-use crate::text::words::{is_decimal, is_space, strip};
+use plaudit_text::{is_decimal, is_json, is_python_json, is_space, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {
@@ -204,7 +203,7 @@ fn json_format(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
             text = text.strip_prefix(fence).map_or(text, |rest| rest);
         }
         text = strip(text.strip_suffix("```").map_or(text, |rest| rest));
-        is_json(text, !corrected)
+        if corrected { is_json(text) } else { is_python_json(text) }
     }))
 }
 

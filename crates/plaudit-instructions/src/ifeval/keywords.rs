@@ -4,7 +4,7 @@ use crate::argument::{ArgumentError, Arguments, Kind, Parameter, Relation};
 use crate::constraint::{Constraint, Family, Test};
 use crate::keyword::Keyword;
 use crate::text::view::View;
-use crate::text::words::lower;
+use plaudit_text::lower;
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

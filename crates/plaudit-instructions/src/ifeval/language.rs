@@ -6,7 +6,7 @@ use crate::text::common_words::{is_common, most_common};
 use crate::text::langdetect;
 use crate::text::language_share::{certain_language_share, language_share};
 use crate::text::reading;
-use crate::text::words::{lower, split};
+use plaudit_text::{lower, split};
 
 pub(crate) const TABLE: &[Constraint] = &[Constraint {
     id: "language:response_language",

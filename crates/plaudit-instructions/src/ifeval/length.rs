@@ -5,7 +5,7 @@ use crate::constraint::{Constraint, Family, Test};
 use crate::ifeval::keywords::compare;
 use crate::text::reading;
 use crate::text::view::View;
-use crate::text::words::{count_runs, is_space, lower, same_lower, split, strip};
+use plaudit_text::{count_runs, is_space, lower, same_lower, split, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

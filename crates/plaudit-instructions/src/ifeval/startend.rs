@@ -3,7 +3,7 @@
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading::{is_unspaced, is_word_part};
-use crate::text::words::{is_space, lower, strip};
+use plaudit_text::{is_space, lower, strip};
 
 pub(crate) const TABLE: &[Constraint] = &[
     Constraint {

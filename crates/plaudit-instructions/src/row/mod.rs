@@ -10,11 +10,9 @@
 //!
 //! A row without constraints is an error: nothing would be asked of the response.
 
-mod literal;
-
 use crate::argument::ArgumentError;
 use crate::constraint::{Check, Semantics, parse};
-use crate::text::words::strip;
+use plaudit_text::{json_or_literal, strip};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt;
@@ -114,7 +112,7 @@ fn from_lists(row: &Map<String, Value>, place: &str, semantics: Semantics) -> Re
 pub fn from_ground_truth(truth: &Value, semantics: Semantics) -> Result<Vec<Check>, RowError> {
     let parsed = match truth {
         Value::String(text) => Cow::Owned(
-            literal::parse(text)
+            json_or_literal(text)
                 .map_err(|(at, problem)| error(format!("ground_truth, byte {at}"), problem))?,
         ),
         other => Cow::Borrowed(other),
@@ -144,7 +142,7 @@ pub fn from_ground_truth(truth: &Value, semantics: Semantics) -> Result<Vec<Chec
 /// A list or an object that a table has as text, JSON or a literal of Python; anything else as it is.
 fn of_text(value: &Value) -> Cow<'_, Value> {
     let Value::String(text) = value else { return Cow::Borrowed(value) };
-    let read = serde_json::from_str(text).ok().or_else(|| literal::parse(text).ok());
+    let read = serde_json::from_str(text).ok().or_else(|| json_or_literal(text).ok());
     read.filter(|read: &Value| !read.is_string()).map_or(Cow::Borrowed(value), Cow::Owned)
 }
 

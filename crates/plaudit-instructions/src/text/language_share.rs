@@ -6,7 +6,7 @@
 
 use super::langdetect::{self, Languages};
 use super::scripts::{Script, script};
-use super::words::is_space;
+use plaudit_text::is_space;
 use std::borrow::Cow;
 use std::sync::LazyLock;
 

@@ -1,14 +1,11 @@
 //! Text functions that constraints share: what Python, NLTK and langdetect do, without them.
 
 pub mod view;
-pub mod words;
-mod sets;
 pub mod punkt;
 pub mod splitter;
 pub mod treebank;
 pub mod pattern;
 pub mod reading;
-pub mod json;
 pub mod common_words;
 mod table;
 pub mod word_set;

@@ -4,7 +4,7 @@
 //! takes linear time. Look-around, back-references and other things that it does not have are refused.
 
 use super::view::View;
-use super::words::{fold, is_boundary};
+use plaudit_text::{fold, is_boundary};
 use regex::{Regex, RegexBuilder};
 
 /// How much a compiled pattern may take.

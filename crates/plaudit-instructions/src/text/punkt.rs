@@ -5,7 +5,7 @@
 //!
 //! The parameters are those that NLTK distributes; `data/README.md` says where they come from.
 
-use super::words::{is_alpha, is_decimal, is_space, is_word, rstrip};
+use plaudit_text::{is_alpha, is_decimal, is_space, is_word, rstrip};
 use std::sync::OnceLock;
 
 /// The sentences of a text. White space between them belongs to none.
@@ -303,7 +303,7 @@ fn with_lower<R>(text: &str, take: impl FnOnce(&str) -> R) -> R {
         buffer.make_ascii_lowercase();
         return take(std::str::from_utf8(buffer).map_or("", |lower| lower));
     }
-    take(&super::words::lower(text))
+    take(&plaudit_text::lower(text))
 }
 
 /// What follows a token ending in a full stop may change what the token is.

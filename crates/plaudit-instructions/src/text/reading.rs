@@ -3,7 +3,7 @@
 //! `don't`, `3.14`, `well-known` and `e.g.` are one word each, a dash alone is none. A sentence ends at a full stop, a
 //! question mark or an exclamation mark of any script, but not at an abbreviation, an initial or a decimal point.
 
-use super::words::{is_alnum, is_space, split, strip};
+use plaudit_text::{is_alnum, is_space, split, strip};
 use std::sync::OnceLock;
 
 /// Part of a word: letters, numbers, and the marks that belong to the letter before them.

@@ -3,7 +3,7 @@
 //! Every full stop that is no end of a sentence is protected first: titles, web addresses, numbers, single letters,
 //! acronyms. Then each of `.?!` that is left ends a sentence. Each step is one linear pass over bytes.
 
-use super::words::is_space;
+use plaudit_text::is_space;
 
 /// Sentences that are no slices of the text, because quotes moved and line feeds became spaces.
 pub struct Sentences {

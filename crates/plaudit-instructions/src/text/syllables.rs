@@ -1,7 +1,7 @@
 //! The number of syllables of an English word, as syllapy 0.7.2 counts it: a list of words first, then a rule.
 
 use super::table::{section, u16_at, u24_at};
-use super::words::{is_decimal, is_punctuation, lower, strip};
+use plaudit_text::{is_decimal, is_punctuation, lower, strip};
 
 static DATA: &[u8] = include_bytes!("../../data/syllables.bin");
 

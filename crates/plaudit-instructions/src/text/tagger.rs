@@ -6,7 +6,7 @@
 //! start mark, and of other previous tags and words, are never looked up for a first token.
 
 use super::table::{StringTable, name_at, section, u16_at};
-use super::words::{is_digit, lower};
+use plaudit_text::{is_digit, lower};
 use std::borrow::Cow;
 use std::sync::LazyLock;
 

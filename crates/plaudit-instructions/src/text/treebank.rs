@@ -5,7 +5,7 @@
 //! marks that always stand alone, and need no substitution at all.
 
 use super::punkt;
-use super::words::{is_decimal, is_space, is_word};
+use plaudit_text::{is_decimal, is_space, is_word};
 
 /// Two backticks: what stands for an opening quotation mark.
 pub const OPENING: &str = "``";
@@ -275,7 +275,7 @@ fn push<'a>(token: &'a str, tokens: &mut Vec<&'a str>) {
 
 fn push_split<'a>(token: &'a str, tokens: &mut Vec<&'a str>) {
     let mut start = 0;
-    for run in super::words::runs(token) {
+    for run in plaudit_text::runs(token) {
         if run.len() != 5 && run.len() != 6 {
             continue;
         }

@@ -1,6 +1,6 @@
 //! A text with what checks look at: made when it is first asked for, and shared by all checks.
 
-use super::{langdetect, punkt, reading, splitter, treebank, words};
+use super::{langdetect, punkt, reading, splitter, treebank};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
 
     /// Whether nothing but white space is there.
     pub fn is_blank(&self) -> bool {
-        *self.blank.get_or_init(|| self.text.chars().all(words::is_space))
+        *self.blank.get_or_init(|| self.text.chars().all(plaudit_text::is_space))
     }
 
     /// Whether all of it is ASCII.
@@ -58,12 +58,12 @@ impl<'a> View<'a> {
 
     /// `str.lower`.
     pub fn lower(&self) -> &str {
-        self.lower.get_or_init(|| words::lower(self.text))
+        self.lower.get_or_init(|| plaudit_text::lower(self.text))
     }
 
     /// One character for each, equal where `re.IGNORECASE` takes them for the same.
     pub fn folded(&self) -> &str {
-        match self.folded.get_or_init(|| (!self.is_ascii()).then(|| words::fold(self.text))) {
+        match self.folded.get_or_init(|| (!self.is_ascii()).then(|| plaudit_text::fold(self.text))) {
             Some(folded) => folded,
             None => self.lower(),
         }
@@ -71,12 +71,12 @@ impl<'a> View<'a> {
 
     /// `str.split`: the words between white space.
     pub fn words(&self) -> &[&'a str] {
-        self.words.get_or_init(|| words::split(self.text).collect())
+        self.words.get_or_init(|| plaudit_text::split(self.text).collect())
     }
 
     /// The matches of `\w+`.
     pub fn runs(&self) -> &[&'a str] {
-        self.runs.get_or_init(|| words::runs(self.text).collect())
+        self.runs.get_or_init(|| plaudit_text::runs(self.text).collect())
     }
 
     /// The sentences of NLTK's Punkt.

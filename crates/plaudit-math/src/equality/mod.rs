@@ -565,16 +565,11 @@ impl Comparer<'_> {
         }
         let half =
             RBig::from_parts(IBig::ONE, UBig::from(if form.significant < MIN_CUT_DIGITS { 2u8 } else { 1 }));
-<<<<<<< HEAD:crates/plaudit-math/src/equality/mod.rs
-        let half = number::mul(&half, &number::power_of_ten(-i64::from(form.places), self.work)?, self.work)?;
-        self.how = self.how.max(ProofMethod::Exact);
-=======
         // Of a double that is printed with seventeen digits sixteen are those of its value.
         let seventeenth = i64::from(form.significant == DOUBLE_DIGITS + 1);
         let unit = number::power_of_ten(seventeenth - i64::from(form.places), self.work)?;
         let half = number::mul(&half, &unit, self.work)?;
-        self.how = self.how.max(How::Exact);
->>>>>>> i25:crates/plaudit-math/src/judge/mod.rs
+        self.how = self.how.max(ProofMethod::Exact);
         match other.0.rational(other.1.root) {
             Some(value) if number::terminates(value) => Ok(value == center),
             Some(value) => {

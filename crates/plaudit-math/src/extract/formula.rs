@@ -6,9 +6,9 @@ use std::ops::Range;
 use memchr::memrchr_iter;
 
 use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, is_joint, listed, trimmed};
-use crate::lex::closing_brace;
 use crate::unit::is_unit_word;
 use crate::word::{Word, meaning};
+use plaudit_text::closing_brace;
 
 /// The content of the formula at the beginning of a range, with those that a comma or a word joins to it.
 pub(super) fn leading_math(text: &str, range: Range<usize>) -> Option<Found<'_>> {

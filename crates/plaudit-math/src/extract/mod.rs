@@ -11,16 +11,15 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use memchr::memmem;
-use memchr::memrchr_iter;
 
 use self::formula::{
     around, is_money, last, last_math, last_math_in, last_number, leading_math, prose_words, whole,
 };
-use crate::lex::closing_brace;
 use crate::limits::NoValue;
 use crate::mark::{Announces, HASH, Mark, Marks, VERBS, chosen_letter, is_blank, is_joint as is_listed};
 use crate::options::{AnswerIn, Think};
 use crate::word::{Word, in_digits, meaning, name_what_is_counted};
+use plaudit_text::{after_thought, closing_brace};
 
 /// Boxes that are looked at, from the end.
 const MAX_BOXES: usize = 256;
@@ -91,16 +90,7 @@ impl<'t> Found<'t> {
 
 /// Where the answer part of a response begins: after the thinking.
 fn after_thinking(text: &str) -> Result<usize, NoValue> {
-    let bytes = text.as_bytes();
-    for at in memrchr_iter(b'<', bytes) {
-        if bytes[at..].starts_with(b"</think>") {
-            return Ok(at + "</think>".len());
-        }
-        if bytes[at..].starts_with(b"<think>") {
-            return Err(NoValue::UnclosedThink);
-        }
-    }
-    Ok(0)
+    after_thought(text).map(|answer| text.len() - answer.len()).ok_or(NoValue::UnclosedThink)
 }
 
 /// Finds the answer of a response. `None`: there is none.

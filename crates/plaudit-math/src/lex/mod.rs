@@ -11,6 +11,7 @@ use self::words::{command_kind, is_product, named_function, plain_word};
 use crate::limits::{MAX_DIGITS, MAX_TOKENS, NoValue, Work};
 use crate::number;
 use crate::unit;
+use plaudit_text::closing_brace;
 
 /// Commands that do something and mean nothing. An answer with one of them is refused.
 const FORBIDDEN: [&str; 14] = [
@@ -703,27 +704,6 @@ fn closes(open: Bracket, close: Bracket) -> bool {
         (Round | Square | Reversed, Round | Square | Reversed) => true,
         (open, close) => open == close,
     }
-}
-
-/// The index of the brace that closes the one at `open`. Escaped braces do not count.
-pub(crate) fn closing_brace(bytes: &[u8], open: usize, end: usize) -> Option<usize> {
-    let mut depth = 0u32;
-    let mut i = open;
-    while i < end {
-        match bytes[i] {
-            b'\\' => i += 1,
-            b'{' => depth += 1,
-            b'}' => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some(i);
-                }
-            }
-            _ => {}
-        }
-        i += 1;
-    }
-    None
 }
 
 #[cfg(test)]

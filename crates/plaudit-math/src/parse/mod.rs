@@ -9,13 +9,14 @@ use dashu_int::{IBig, Sign};
 use dashu_ratio::RBig;
 
 use crate::expr::{Expr, Id, Node, Tree, integer};
-use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, closing_brace, lex};
+use crate::lex::{Bracket, Kind, Literal, NONE, Rel, Token, Tokens, lex};
 use crate::limits::{MAX_ANSWER_BYTES, MAX_DEPTH, MAX_ELEMENTS, MAX_PLUS_MINUS, NoValue, Work};
 use crate::number;
 use crate::text::{plain, to_latex};
 use crate::unit;
 use crate::value::{Answer, Named, Quantity, SetOp, Value};
 use crate::word::{self, Word};
+use plaudit_text::closing_brace;
 
 /// Why a text is not a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ use std::time::Duration;
 /// `extra.entry_point`, code that does not define that function is its body, where it is one behind the prompt.
 ///
 /// The info holds the number of tests and of those passed, the verdicts in order, why (the first verdict that is not `passed`, or
-/// `no_code`), the end of what that test wrote to standard error, the isolation of the sandbox, and the `test_process` where it is `shared`.
+/// `no_code`), the end of what that test wrote to standard error, the isolation of the sandbox, and `"isolation": "together"` where tests ran so.
 ///
 /// ## When to use it
 /// For programming tasks with tests. `plaudit doctor` tells what isolates programs on this host, and which languages it has; the
@@ -46,7 +46,7 @@ use std::time::Duration;
 ///
 /// ## How it can be gamed
 /// By what the tests do not test: a table of the public examples passes them. Weak tests, with one output for most inputs, reward
-/// a program that prints it: `continuous: false` asks for all of them. With `test_process: shared` a program can forge its verdict.
+/// a program that prints it: `continuous: false` asks for all of them. With `isolation: together` a program can forge its verdict.
 ///
 /// ## Example
 /// ```yaml
@@ -92,8 +92,8 @@ pub struct CodeExecution {
     pub tests: Option<String>,
     /// Whether a response without any fenced block is a program as a whole.
     pub unfenced: bool,
-    /// Whether a test that is a program has a box of its own. `shared` is for evaluation of a policy that you trust.
-    pub test_process: TestProcess,
+    /// Whether a test that is a program has a box of its own (`apart`). `together` is for evaluation of a policy that you trust.
+    pub isolation: TestProcess,
     /// Which part of the response is read. A program that stands in the thought alone counts only with `all`.
     pub scope: Scope,
 }
@@ -114,7 +114,7 @@ impl Default for CodeExecution {
             languages: BTreeMap::new(),
             tests: None,
             unfenced: false,
-            test_process: TestProcess::Separate,
+            isolation: TestProcess::Apart,
             scope: Scope::Final,
         }
     }
@@ -274,7 +274,7 @@ impl Reward<CodeReward> for CodeExecution {
             most_timeouts: self.most_timeouts,
             tests,
             unfenced: self.unfenced,
-            test_process: self.test_process,
+            test_process: self.isolation,
             scope: self.scope,
             written,
             defined,

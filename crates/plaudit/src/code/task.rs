@@ -6,9 +6,9 @@ use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::Text;
 use crate::text::scope::Scope;
-use crate::text::thought::after_thought;
 use plaudit_box::Isolation;
-use plaudit_code::{Execution, Language, TestProcess, TestResult, Tests, Verdict, exact, extract};
+use plaudit_code::{Execution, Language, TestProcess, TestResult, Tests, Verdict, extract};
+use plaudit_text::{after_thought, exact};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
@@ -520,8 +520,8 @@ impl CodeTask {
             info.push("message", Fact::Text(stored.results[at].2.clone()));
         }
         info.push("sandbox", Fact::Text(stored.sandbox.clone()));
-        if self.reward.test_process == TestProcess::Shared {
-            info.push("test_process", Fact::Word("shared"));
+        if self.reward.test_process == TestProcess::Together {
+            info.push("isolation", Fact::Word("together"));
         }
         Outcome::scored(score, info)
     }

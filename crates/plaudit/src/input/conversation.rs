@@ -4,7 +4,7 @@ use super::masked::read_masked;
 use super::{InputError, guarded, kind};
 use crate::conversation::{Arguments, Conversation, FinishReason, Role, Tool, ToolCall, Turn};
 use crate::rollout::{Generation, Prompt, Rollout};
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;

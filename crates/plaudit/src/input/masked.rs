@@ -3,7 +3,7 @@
 use super::InputError;
 use super::conversation::bad;
 use crate::conversation::{Role, ToolCall, Turn};
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::Value;
 
 /// How a family of chat templates writes turns.

@@ -10,7 +10,7 @@ pub mod strict;
 pub use crate::rollout::whole;
 pub use conversation::{ParsedResponse, read_response, read_tools, tools_in};
 pub use guess::{likely_reference, other_names, some_names};
-pub use plaudit_code::exact;
+pub use plaudit_text::exact;
 
 use crate::conversation::Conversation;
 use crate::reason::Code;

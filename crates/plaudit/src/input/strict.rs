@@ -1,7 +1,7 @@
 //! Strict JSON reader: no duplicate keys, bounded depth and size, and no number that changes when read.
 
 use super::InputError;
-use plaudit_code::exact;
+use plaudit_text::{exact, json_tokens};
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ const MAX_KEYS: usize = 4096;
 /// The longest key, in bytes.
 const MAX_KEY: usize = 1024;
 
-/// Reads one JSON value that takes the whole text. A large integer is what [`plaudit_code::exact`] makes of it.
+/// Reads one JSON value that takes the whole text. A large integer is what [`plaudit_text::exact`] makes of it.
 pub fn read(text: &str) -> Result<Value, InputError> {
     let lossy = Cell::new(false);
     let value = match read_once(text, &lossy) {
@@ -73,32 +73,11 @@ fn read_once(text: &str, lossy: &Cell<bool>) -> Result<Value, InputError> {
 
 /// Whether some number of a valid JSON text has a digit other than 0 and yet reads as 0.
 fn underflows(text: &str) -> bool {
-    let mut in_string = false;
-    let mut escaped = false;
-    let mut start = None;
-    for (at, byte) in text.bytes().chain([b' ']).enumerate() {
-        if in_string {
-            in_string = byte != b'"' || escaped;
-            escaped = byte == b'\\' && !escaped;
-            continue;
-        }
-        in_string = byte == b'"';
-        let of_number = matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-        match (start, of_number) {
-            (None, true) if byte == b'-' || byte.is_ascii_digit() => start = Some(at),
-            (Some(from), false) => {
-                let number = &text[from..at];
-                let digits = number.split(['e', 'E']).next().unwrap_or(number);
-                let is_zero = number.parse::<f64>().is_ok_and(|value| value == 0.0);
-                if is_zero && digits.bytes().any(|digit| matches!(digit, b'1'..=b'9')) {
-                    return true;
-                }
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    false
+    json_tokens(text).any(|(_, number)| {
+        let digits = number.split(['e', 'E']).next().unwrap_or(number);
+        let is_zero = number.parse::<f64>().is_ok_and(|value| value == 0.0);
+        is_zero && digits.bytes().any(|digit| matches!(digit, b'1'..=b'9'))
+    })
 }
 
 #[derive(Clone, Copy)]

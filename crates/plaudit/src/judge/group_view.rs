@@ -11,8 +11,7 @@ use crate::conversation::Conversation;
 use crate::reason::{Code, Reason};
 use crate::rollout::{Prompt, Rollout};
 use crate::text::Text;
-use crate::text::space::{is_blank, strip};
-use crate::text::thought::strip_thought;
+use plaudit_text::{is_blank, strip};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -128,7 +127,7 @@ impl GroupView {
                     false => String::new(),
                 }),
                 (None, true) => Cow::Borrowed(member.text.stripped()),
-                (None, false) => strip_thought(member.text),
+                (None, false) => member.text.without_thought(),
             };
             self.injections += u64::from(injection(&text).is_some());
             if is_blank(&text) {

@@ -6,6 +6,7 @@
 use super::error::{RecipeError, RecipeErrors};
 use super::tree::{Node, opening};
 use super::yaml;
+use plaudit_text::escaped_utf16;
 use serde::de::IgnoredAny;
 
 /// The tree of a JSON text.
@@ -40,20 +41,14 @@ fn to_yaml(text: &str) -> Result<String, RecipeErrors> {
     while let Some((at, found)) = rest.char_indices().find(|(_, c)| special(*c)) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let unit = |at: usize| {
-            let digits = rest.get(at..at + 6)?.strip_prefix("\\u")?;
-            u16::from_str_radix(digits, 16).ok()
-        };
-        let length = match (found, unit(0)) {
-            ('\\', Some(high @ 0xd800..=0xdfff)) => {
-                match char::decode_utf16([high, unit(6).unwrap_or(0)]).next() {
-                    Some(Ok(character)) => out.push_str(&escape(character)),
-                    _ => {
-                        let lines = text[..text.len() - rest.len()].matches('\n').count() + 1;
-                        return Err(not_json(u32::try_from(lines).ok(), "lone surrogate in an escape"));
-                    }
-                }
+        let length = match (found, escaped_utf16(rest)) {
+            (_, Some((Some(character), 12))) => {
+                out.push_str(&escape(character));
                 12
+            }
+            (_, Some((None, _))) => {
+                let lines = text[..text.len() - rest.len()].matches('\n').count() + 1;
+                return Err(not_json(u32::try_from(lines).ok(), "lone surrogate in an escape"));
             }
             // Another escape, of which YAML knows all: the character behind the backslash may be a second backslash.
             ('\\', _) => {

@@ -1,7 +1,7 @@
 //! Reference: what a response is compared with. A text, several texts of which any is right, or a document for the rewards that
 //! read one.
 
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -3,7 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::scope::Scope;
-use crate::text::space::strip;
+use plaudit_text::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

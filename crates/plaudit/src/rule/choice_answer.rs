@@ -8,9 +8,9 @@ use super::choice::ChoiceMode;
 use super::choice_options::{
     ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
 };
-use crate::text::space::{is_space, strip};
 use plaudit_math::mark::{Announces, HASH, Marks, chosen_letter, is_blank, is_joint};
 use plaudit_math::{Options, Reference};
+use plaudit_text::{braced, is_space, strip};
 use std::borrow::Cow;
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
@@ -100,15 +100,8 @@ fn last_box(text: &str) -> Option<Option<&str>> {
     let find = |name: &str| memchr::memmem::rfind(bytes, name.as_bytes()).map(|at| at + name.len());
     let rest = &text[find("\\boxed").max(find("\\fbox"))?..];
     let gap = |char| is_space(char) || char == '~';
-    let Some(inner) = rest.trim_start_matches(gap).strip_prefix('{') else { return Some(None) };
-    let mut depth = 1;
-    for at in memchr::memchr2_iter(b'{', b'}', inner.as_bytes()) {
-        depth = if inner.as_bytes()[at] == b'{' { depth + 1 } else { depth - 1 };
-        if depth == 0 {
-            return Some(Some(&inner[..at]));
-        }
-    }
-    Some(None)
+    let whole = Some(rest.trim_start_matches(gap)).filter(|rest| rest.starts_with('{'));
+    Some(whole.and_then(|rest| braced(rest, 0)).map(|whole| &whole[1..whole.len() - 1]))
 }
 
 /// What stands between the last `<answer>` and `</answer>`.

@@ -3,7 +3,7 @@
 use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::text::space::{is_space, strip};
+use plaudit_text::{is_space, strip};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
@@ -71,7 +71,7 @@ impl ChoiceOptions {
             // A column of a table may hold the list as JSON, or all options as one text.
             Value::String(text) => {
                 let literal =
-                    || plaudit_code::PyValue::literal(text)?.to_json().filter(|value| !value.is_string());
+                    || plaudit_text::PyValue::literal(text)?.into_json().filter(|value| !value.is_string());
                 let read = serde_json::from_str::<Value>(text).ok().or_else(literal);
                 parsed = read.unwrap_or_else(|| labelled_parts(text));
                 &parsed

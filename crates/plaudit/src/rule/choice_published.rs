@@ -2,7 +2,7 @@
 
 use super::choice::ChoiceMode;
 use super::choice_options::{ChoiceOptions, normal, single};
-use crate::text::space::{is_space, strip};
+use plaudit_text::{braced, is_space, strip};
 use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
@@ -46,17 +46,9 @@ pub(super) fn captured(captured: &str, options: &ChoiceOptions) -> Option<char> 
 
 /// What stands in the last `\boxed{...}`; nothing where that is never closed.
 fn last_box(text: &str) -> Option<&str> {
-    const BOXED: &str = "\\boxed{";
-    let from = memchr::memmem::rfind(text.as_bytes(), BOXED.as_bytes())? + BOXED.len();
-    let inner = &text[from..];
-    let mut depth = 1;
-    for at in memchr::memchr2_iter(b'{', b'}', inner.as_bytes()) {
-        depth = if inner.as_bytes()[at] == b'{' { depth + 1 } else { depth - 1 };
-        if depth == 0 {
-            return Some(&inner[..at]).filter(|inner| inner.len() <= MAX_LENGTH);
-        }
-    }
-    None
+    let at = memchr::memmem::rfind(text.as_bytes(), b"\\boxed{")?;
+    let inner = braced(text, at)?.strip_prefix("\\boxed{")?.strip_suffix('}')?;
+    Some(inner).filter(|inner| inner.len() <= MAX_LENGTH)
 }
 
 /// The text inside all `\text{...}` around it.

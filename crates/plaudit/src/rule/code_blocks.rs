@@ -1,6 +1,6 @@
 //! Python blocks of a response, for rules about code: the closed fences that name Python or no language, without empty ones.
 
-use plaudit_code::fenced_blocks;
+use plaudit_text::fenced_blocks;
 use std::borrow::Cow;
 
 /// The words after a fence that mean Python.

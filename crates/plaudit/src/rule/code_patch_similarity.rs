@@ -5,7 +5,7 @@ use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
 use crate::text::sequence_matcher::SequenceMatcher;
-use crate::text::space::strip;
+use plaudit_text::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -5,8 +5,8 @@ use super::code_syntax_check::GrammarVersion;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
-use crate::text::space::{is_blank, is_space, space_len};
 use plaudit_code::{BoundName, NameKind, PythonParser};
+use plaudit_text::{is_blank, is_space, space_len};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

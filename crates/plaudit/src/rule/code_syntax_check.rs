@@ -5,8 +5,8 @@ use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
 use crate::text::scope::Scope;
-use crate::text::space::strip;
 use plaudit_code::{PythonParser, Syntax};
+use plaudit_text::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -81,8 +81,7 @@ impl Reward<Rule> for Contains {
 
     fn build(self, _: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
         let texts = &self.texts;
-        let sensible =
-            texts.len() <= MAX_TEXTS && !texts.iter().any(|text| crate::text::space::is_blank(text));
+        let sensible = texts.len() <= MAX_TEXTS && !texts.iter().any(|text| plaudit_text::is_blank(text));
         ParamError::check(sensible, "texts", "are at most 32, none of them empty")?;
         Ok(Rule::each(Range::new(0.0, 1.0), move |sample| self.score(sample)))
     }

@@ -4,7 +4,7 @@ use super::RuleInput;
 use super::reference_view::ReferenceView;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
-use crate::text::space::strip;
+use plaudit_text::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

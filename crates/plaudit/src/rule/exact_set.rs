@@ -3,7 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput, reference_list};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::scope::Scope;
-use crate::text::space::strip;
+use plaudit_text::strip;
 use rapidhash::RapidHashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

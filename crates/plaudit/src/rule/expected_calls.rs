@@ -254,7 +254,7 @@ fn may_be_calls(value: &Value) -> bool {
             let text = text.trim_start();
             text.starts_with(['[', '{'])
                 || TAGS.iter().any(|(tag, _)| text.contains(tag))
-                || plaudit_code::calls(text).is_some()
+                || plaudit_text::calls(text).is_some()
         }
         value => value.is_array() || value.is_object(),
     }
@@ -296,8 +296,8 @@ fn untagged(text: &str) -> Option<Value> {
     {
         return Some(if rest.is_empty() { first } else { [vec![first], rest].concat().into() });
     }
-    let literal = plaudit_code::PyValue::literal(text).and_then(|value| value.to_json());
-    literal.filter(|value| !value.is_string()).or_else(|| plaudit_code::calls(text))
+    let literal = plaudit_text::PyValue::literal(text).and_then(plaudit_text::PyValue::into_json);
+    literal.filter(|value| !value.is_string()).or_else(|| plaudit_text::calls(text))
 }
 
 fn unparsable(place: &str, what: &str) -> Outcome {

@@ -4,7 +4,7 @@ use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::Code;
 use crate::text::scope::Scope;
-use crate::text::{Case, Text, space};
+use crate::text::{Case, Text};
 use crate::tokenizer::{Tokenizer, Uncut};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,7 @@ impl Unit {
 /// The number of words of a text.
 pub(super) fn words(text: &str) -> u64 {
     let mut count = 0;
-    space::words(text, |_, _| count += 1);
+    plaudit_text::each_word(text, |_, _| count += 1);
     count
 }
 

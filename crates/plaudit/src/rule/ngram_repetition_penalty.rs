@@ -3,7 +3,7 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::text::Case;
-use crate::text::ngrams::{self, LONGEST_NGRAM};
+use crate::text::ngrams::{self, MAX_NGRAM_LENGTH};
 use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams};
 use schemars::JsonSchema;
@@ -83,10 +83,10 @@ impl Reward<Rule> for NgramRepetitionPenalty {
     const NAME: &'static str = "ngram_repetition_penalty";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let sizes = format!("must be from 1 to {LONGEST_NGRAM}, not {}", self.n);
+        let sizes = format!("must be from 1 to {MAX_NGRAM_LENGTH}, not {}", self.n);
         let share = (0.0..1.0).contains(&self.min_scaling);
         let checks = [
-            ParamError::check((1..=LONGEST_NGRAM).contains(&self.n), "n", &sizes),
+            ParamError::check((1..=MAX_NGRAM_LENGTH).contains(&self.n), "n", &sizes),
             ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),
             ParamError::check(share, "min_scaling", "a share: must be at least 0 and less than 1"),
         ];

@@ -3,8 +3,8 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
-use crate::text::digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
 use crate::text::scope::Scope;
+use plaudit_text::{digit, digit_at, digits_end, find_byte, may_begin_digit};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,8 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
-use crate::text::digit::{digit, digits_end};
 use crate::text::scope::Scope;
+use plaudit_text::{digit, digits_end};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use super::ngram_repetition_penalty::{POSITIVE_PENALTY, repetition_info};
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::Case;
-use crate::text::ngrams::{self, LONGEST_NGRAM};
+use crate::text::ngrams::{self, MAX_NGRAM_LENGTH};
 use crate::text::scope::Scope;
 use crate::tokenizer::{Tokenizer, TokenizerParams, TokenizerType, Uncut};
 use schemars::JsonSchema;
@@ -68,8 +68,10 @@ impl Reward<Rule> for OpenR1Repetition {
     const NAME: &'static str = "open_r1.repetition";
 
     fn build(self, cache: &mut ResourceCache) -> Result<Rule, Vec<ParamError>> {
-        let (sized, sizes) =
-            ((1..=LONGEST_NGRAM).contains(&self.ngram_size), format!("must be from 1 to {LONGEST_NGRAM}"));
+        let (sized, sizes) = (
+            (1..=MAX_NGRAM_LENGTH).contains(&self.ngram_size),
+            format!("must be from 1 to {MAX_NGRAM_LENGTH}"),
+        );
         let checks = [
             ParamError::check(sized, "ngram_size", &sizes),
             ParamError::check(self.max_penalty <= 0.0, "max_penalty", POSITIVE_PENALTY),

@@ -3,9 +3,8 @@
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
-use crate::text::json::{self, Shape};
-use crate::text::space::{is_blank, strip};
-use crate::text::tags::{Census, Tags};
+use plaudit_text::json::{self, Shape};
+use plaudit_text::{Census, Tags, is_blank, strip};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,8 @@ use super::RuleInput;
 use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::rollout::ReferenceForm;
-use crate::text::space::is_blank;
-use plaudit_code::exact;
+use plaudit_text::exact;
+use plaudit_text::is_blank;
 use serde_json::Value;
 
 /// The texts of a row: of the field where it is there, else of the reference. A text that is no JSON list is one.

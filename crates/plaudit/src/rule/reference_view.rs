@@ -4,7 +4,7 @@ use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::rollout::{MAX_ACCEPTED, Reference, ReferenceForm, Rollout};
 use crate::text::Text;
-use plaudit_code::exact;
+use plaudit_text::exact;
 use serde_json::Value;
 use std::ops::Deref;
 

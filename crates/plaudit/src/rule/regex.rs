@@ -4,7 +4,7 @@ use super::pattern::Searcher;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
 use crate::text::scope::Scope;
-use crate::text::space::strip;
+use plaudit_text::strip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::outcome::{Info, Outcome};
-use crate::text::space::{is_blank, is_space};
+use plaudit_text::{is_blank, is_space};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,30 +1,23 @@
 //! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
-pub mod answer;
-pub mod digit;
 pub mod id_set;
-pub mod json;
 pub mod lcs;
-pub mod lower;
 pub mod ngrams;
 pub mod pii;
 mod quotation;
 pub mod scope;
 pub mod sequence_matcher;
-pub mod space;
-pub mod tags;
-pub mod thought;
 pub mod tokens;
 pub mod transcript;
 
 use crate::conversation::Conversation;
 use crate::tokenizer::{Tokenizer, Uncut};
+use plaudit_text::Tags;
 use scope::ScopedTexts;
 use std::any::Any;
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
-use tags::Tags;
 use tokens::Tokens;
 
 /// Whether letters are folded before tokens are cut.
@@ -89,12 +82,16 @@ impl<'a> Text<'a> {
 
     /// The text without white space at its ends.
     pub fn stripped(&self) -> &str {
-        space::strip(&self.raw)
+        plaudit_text::strip(&self.raw)
     }
 
     /// The stripped text in lower case.
     pub fn lower(&self) -> &str {
-        self.lower.get_or_init(|| lower::lower(self.stripped())).as_deref().unwrap_or_else(|| self.stripped())
+        let lower = || match plaudit_text::lower(self.stripped()) {
+            Cow::Owned(lower) => Some(lower),
+            Cow::Borrowed(_) => None,
+        };
+        self.lower.get_or_init(lower).as_deref().unwrap_or_else(|| self.stripped())
     }
 
     /// Where tags such as `<think>` and `</answer>` stand.
@@ -117,6 +114,18 @@ impl<'a> Text<'a> {
             let bodies: Vec<&str> = self.tags().bodies(&self.raw, "think").collect();
             Box::new(Text::new(bodies.join(" ")))
         })
+    }
+
+    /// The stripped text without its thought.
+    pub fn without_thought(&self) -> Cow<'_, str> {
+        let split = plaudit_text::split_thought(&self.raw, self.tags());
+        split.map_or_else(|| Cow::Borrowed(self.stripped()), |(said, _)| Cow::Owned(said))
+    }
+
+    /// The final answer, as [`Scope::Answer`](scope::Scope::Answer) says.
+    pub fn answer(&self) -> &str {
+        let tagged = self.tags().bodies(&self.raw, "answer").last().unwrap_or(&self.raw);
+        plaudit_text::last_boxed(tagged).unwrap_or(tagged)
     }
 
     /// The tokens of the stripped text, where the tokenizer can cut it.
@@ -160,6 +169,31 @@ impl<'a> Text<'a> {
         match case {
             Case::Kept => self.stripped(),
             Case::Lower => self.lower(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plaudit_text::strip;
+
+    #[test]
+    fn the_final_answer_is_found() {
+        for (response, answer) in [
+            ("<answer>1</answer> <answer> 2 </answer> \\boxed{3}", "2"),
+            ("<think>\\boxed{1}</think><answer>so \\boxed{2} it is</answer>", "2"),
+            ("so \\boxed{1} and \\boxed{\\frac{1}{2}} done", "\\frac{1}{2}"),
+            ("\\boxed{4} then \\boxed{never closed", "4"),
+            ("\\boxed{a \\boxed{b} c}", "b"),
+            ("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}"),
+            ("} \\boxed{5} {", "5"),
+            (" plain \n", "plain"),
+            ("ends in \\", "ends in \\"),
+            ("\\é{\\boxed{6}", "6"),
+            ("", ""),
+        ] {
+            assert_eq!(strip(Text::new(response).answer()), answer, "{response}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::id_set::{IdSet, place_of, places_for};
 
 /// The longest n-gram that can be asked for. Beyond that only copies of whole paragraphs repeat.
-pub const LONGEST_NGRAM: usize = 64;
+pub const MAX_NGRAM_LENGTH: usize = 64;
 
 /// How many of the n-grams of a sequence are different.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ pub fn most_repeated(ids: &[u64], n: usize) -> Option<(usize, usize)> {
 /// The hash of every n-gram, each from the one before it: a polynomial in an odd base, modulo 2^64.
 ///
 /// The numbers of tokens are spread over 64 bits already. Such a hash is known to be weak for sequences of more than
-/// 2^10 symbols, far beyond [`LONGEST_NGRAM`].
+/// 2^10 symbols, far beyond [`MAX_NGRAM_LENGTH`].
 struct Hashes<'i> {
     ids: &'i [u64],
     n: usize,
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn every_size_from_nothing_to_the_longest() {
         let ids: Vec<u64> = (0..200).map(|at| Tokens::number_id(at * at % 7)).collect();
-        for n in 1..=LONGEST_NGRAM {
+        for n in 1..=MAX_NGRAM_LENGTH {
             assert_eq!(repetition(&ids, n), by_hand(&ids, n).map(|(counted, _)| counted), "n {n}");
         }
         assert_eq!(repetition(&ids, 0), None);

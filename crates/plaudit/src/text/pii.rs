@@ -1,7 +1,6 @@
 //! PII detection: emails, phone numbers, ID cards, credit cards and IP addresses, in one linear pass.
 
-use super::digit::find_byte;
-use super::space::space_len;
+use plaudit_text::{find_byte, space_len};
 
 /// How much personal data of each kind a text holds.
 ///

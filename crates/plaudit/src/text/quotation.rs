@@ -5,6 +5,7 @@
 //! A quotation that ends the message and gives the answer, in words that nobody else said, is emphasis: models set off results so.
 
 use crate::conversation::{Role, Turn};
+use plaudit_text::Fence;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
@@ -99,26 +100,14 @@ fn ends_block(line: &str) -> bool {
 }
 
 /// Takes in a line: whether it belongs to a fenced block, with the fences themselves. `open` is the fence of the block.
-fn step_fence(open: &mut Option<(char, usize)>, line: &str) -> bool {
-    let line = line.trim();
-    let Some(mark) = line.chars().next().filter(|first| matches!(first, '`' | '~')) else {
-        return open.is_some();
-    };
-    let after = line.trim_start_matches(mark);
-    let length = line.len() - after.len();
-    match *open {
-        Some((opened, least)) => {
-            if opened == mark && length >= least && after.is_empty() {
-                *open = None;
-            }
-            true
-        }
-        None if length >= 3 && (mark == '~' || !after.contains('`')) => {
-            *open = Some((mark, length));
-            true
-        }
-        None => false,
+fn step_fence<'t>(open: &mut Option<Fence<'t>>, line: &'t str) -> bool {
+    let was_open = open.is_some();
+    match (&open, Fence::of(line.trim())) {
+        (Some(opened), Some(fence)) if opened.is_closed_by(&fence) => *open = None,
+        (None, fence) => *open = fence,
+        _ => {}
     }
+    was_open || open.is_some()
 }
 
 /// A formula over several lines.

@@ -2,9 +2,9 @@
 
 use super::Text;
 use super::quotation::own_words;
-use super::thought::split_thought;
 use crate::conversation::{Conversation, Role, Turn};
 use crate::rollout::Rollout;
+use plaudit_text::{Tags, split_thought};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cell::OnceCell;
@@ -165,9 +165,9 @@ impl Turn {
     /// the turn is the same whether the server did that or not.
     pub fn assistant(text: &str, thought: Option<&str>, calls: Vec<crate::conversation::ToolCall>) -> Self {
         let mut turn = Self::said(Role::Assistant, text);
-        let given = thought.map(super::space::strip).filter(|thought| !thought.is_empty());
+        let given = thought.map(plaudit_text::strip).filter(|thought| !thought.is_empty());
         let mut thoughts: Vec<String> = given.map(str::to_owned).into_iter().collect();
-        if let Some((said, thought)) = split_thought(&Text::new(text)) {
+        if let Some((said, thought)) = split_thought(text, &Tags::find(text)) {
             turn.text = said;
             thoughts.extend(Some(thought).filter(|thought| !thought.is_empty()));
         }
@@ -178,7 +178,7 @@ impl Turn {
 
     /// A turn of anybody but the model, in normal form.
     pub fn said(role: Role, text: &str) -> Self {
-        let text = super::space::strip(text).to_owned();
+        let text = plaudit_text::strip(text).to_owned();
         Self { role, text, thought: None, calls: Vec::new() }
     }
 }

@@ -12,7 +12,6 @@ mod vocabulary;
 use crate::error::ParamError;
 use crate::outcome::Outcome;
 use crate::reason::Code;
-use crate::text::space;
 use crate::text::tokens::Tokens;
 #[cfg(feature = "huggingface")]
 pub use huggingface::Loaded;
@@ -268,7 +267,7 @@ impl Tokenizer {
         match self {
             Self::Simple => {
                 let mut tokens = Tokens::with_capacity(text.len() / 5);
-                space::words(text, |from, to| tokens.push_word(text, from, to));
+                plaudit_text::each_word(text, |from, to| tokens.push_word(text, from, to));
                 Ok(tokens)
             }
             #[cfg(feature = "tiktoken")]

@@ -5,7 +5,7 @@ use crate::reward::ParamError;
 use crate::tokenizer::ResourceCache;
 use minijinja::value::{Object, Value};
 use minijinja::{Environment, ErrorKind, UndefinedBehavior, context};
-use plaudit_code::exact;
+use plaudit_text::exact;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;

@@ -119,9 +119,7 @@ fn read_answer(written: Option<&AnswerConfig>, mode: Mode) -> Result<CustomAnswe
     };
     let location = match (&written.json, &written.tag, written.label) {
         (Some(field), None, None) if !field.is_empty() => CustomAnswerLocation::Json(field.clone()),
-        (None, Some(tag), None) if crate::text::tags::is_tag_name(tag) => {
-            CustomAnswerLocation::Tag(tag.clone())
-        }
+        (None, Some(tag), None) if plaudit_text::is_tag_name(tag) => CustomAnswerLocation::Tag(tag.clone()),
         (None, None, Some(label)) => CustomAnswerLocation::Label {
             brackets: label == Label::Bracketed,
             logprobs: label == Label::Logprobs,

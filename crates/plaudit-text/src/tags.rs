@@ -23,11 +23,11 @@ impl Tag {
 pub struct Tags(Vec<Tag>);
 
 /// The longest name that is looked for. A bound makes the scan linear on texts such as `<<<<`.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME_LENGTH: usize = 64;
 
 /// Whether a name is one that the scan finds: letters, digits, `_` and `-`.
 pub fn is_tag_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(is_name_byte)
+    !name.is_empty() && name.len() <= MAX_NAME_LENGTH && name.bytes().all(is_name_byte)
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -42,7 +42,7 @@ impl Tags {
         for start in memchr::memchr_iter(b'<', bytes) {
             let closes = bytes.get(start + 1) == Some(&b'/');
             let name = start + 1 + usize::from(closes);
-            let window = &bytes[name..bytes.len().min(name + LONGEST_NAME + 1)];
+            let window = &bytes[name..bytes.len().min(name + MAX_NAME_LENGTH + 1)];
             let length = window.iter().position(|byte| !is_name_byte(*byte)).unwrap_or(0);
             if length > 0 && window[length] == b'>' {
                 tags.push(Tag { start, end: name + length + 1, closes });

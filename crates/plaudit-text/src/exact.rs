@@ -4,6 +4,7 @@
 //! a build sees of every number. So a number that would not survive is a text in its place, which begins with a mark. Who
 //! compares numbers, or hands them on, asks for it here.
 
+use crate::json_tokens::rewritten;
 use serde::de::DeserializeOwned;
 use serde_json::{Number, Value};
 use std::borrow::Cow;
@@ -18,37 +19,16 @@ pub fn read<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
 
 /// The same text with marks for the numbers that would not survive. In one pass; a text that is no JSON stays none.
 pub fn marked(text: &str) -> Cow<'_, str> {
-    let bytes = text.as_bytes();
-    let (mut made, mut copied, mut at) = (String::new(), 0, 0);
-    while at < bytes.len() {
-        match bytes[at] {
-            b'"' => at = string_end(bytes, at),
-            b'-' | b'0'..=b'9' | b'N' | b'I' => {
-                let of_number = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
-                let end = at + bytes[at..].iter().take_while(|byte| of_number(byte)).count();
-                let written = &text[at..end];
-                let is_key = || bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
-                let kept = match written {
-                    // An integer in Python, and a float to `serde_json`.
-                    "-0" => Some("0".to_owned()),
-                    _ if is_lost(written) && !is_key() => Some(format!("\"{MARK}{written}\"")),
-                    _ => None,
-                };
-                if let Some(kept) = kept {
-                    made.push_str(&text[copied..at]);
-                    made.push_str(&kept);
-                    copied = end;
-                }
-                at = end;
-            }
-            _ => at += 1,
-        }
-    }
-    if copied == 0 {
-        return Cow::Borrowed(text);
-    }
-    made.push_str(&text[copied..]);
-    Cow::Owned(made)
+    rewritten(text, |token, rest| match token {
+        // An integer in Python, and a float to `serde_json`.
+        "-0" => Some("0".to_owned()),
+        _ => (is_lost(token) && !names_value(rest)).then(|| format!("\"{MARK}{token}\"")),
+    })
+}
+
+/// Whether what stands before is a key.
+fn names_value(rest: &str) -> bool {
+    rest.trim_ascii_start().starts_with(':')
 }
 
 /// Whether `serde_json` makes another number of what is written, or none.
@@ -66,19 +46,6 @@ fn is_lost(written: &str) -> bool {
         }
         _ => false,
     }
-}
-
-/// Where the string ends that begins here.
-fn string_end(bytes: &[u8], start: usize) -> usize {
-    let mut at = start + 1;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or(&[])) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
 }
 
 /// The number as it was written, where a text stands for one.
@@ -99,23 +66,14 @@ pub fn of_number(written: &str) -> Value {
 /// The value as JSON text, with all numbers as they were written.
 pub fn write(value: &Value) -> String {
     let text = value.to_string();
-    let mark = format!("\"{MARK}");
-    if !text.contains(&mark) {
+    if !text.contains(&format!("\"{MARK}")) {
         return text;
     }
-    let bytes = text.as_bytes();
-    let (mut made, mut copied, mut at) = (String::with_capacity(text.len()), 0, 0);
-    while let Some(found) = memchr::memchr(b'"', &bytes[at..]) {
-        let (start, end) = (at + found, string_end(bytes, at + found));
-        if let Some(written) = number(&text[start + 1..end - 1]).filter(|_| bytes.get(end) != Some(&b':')) {
-            made.push_str(&text[copied..start]);
-            made.push_str(written);
-            copied = end;
-        }
-        at = end;
-    }
-    made.push_str(&text[copied..]);
-    made
+    let written = |token: &str, rest: &str| {
+        let content = token.strip_prefix('"')?.strip_suffix('"')?;
+        number(content).filter(|_| !names_value(rest)).map(str::to_owned)
+    };
+    rewritten(&text, written).into_owned()
 }
 
 /// The value with the nearest float for every number that 64 bits do not hold, for those who only measure with it.

@@ -1,4 +1,4 @@
-//! Unicode digits as Python's `\d` and `float` define them, which the origins of several rules use.
+//! Unicode digits as Python's `\d`, `int` and `float` define them.
 
 /// The zeros of all decimal digits in Unicode 14; the nine code points after each are the digits 1 to 9.
 const ZEROS: [u32; 66] = [

@@ -1,13 +1,19 @@
-//! White space as Python's `str.split` and `str.strip` define it, which references and vectors were made with.
+//! White space as Python's `str.isspace`, `str.split` and `str.strip` define it.
 
-/// Whether a character is white space to Python: Unicode white space and the four information separators.
-pub fn is_space(char: char) -> bool {
-    char.is_whitespace() || matches!(char, '\u{1c}'..='\u{1f}')
+/// `str.isspace` of one character, and `\s`. Beside the white space of Unicode it has the separators U+001C to U+001F.
+#[inline]
+pub fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t'..='\r' | '\x1c'..='\x1f') || (c > '\x7f' && c.is_whitespace())
 }
 
-/// The text without white space at its ends.
+/// `str.strip`: the text without white space at its ends.
 pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
+}
+
+/// `str.rstrip`.
+pub fn rstrip(text: &str) -> &str {
+    text.trim_end_matches(is_space)
 }
 
 /// Whether a text holds nothing but white space.
@@ -30,12 +36,18 @@ pub fn space_len(bytes: &[u8]) -> usize {
     }
 }
 
-/// The spans of the words of a text: what stands between white space.
-pub fn words(text: &str, each: impl FnMut(usize, usize)) {
-    if has_wide_space(text.as_bytes()) {
-        words_between_any_space(text, each);
+/// `str.split`: the pieces between runs of white space, none of them empty. It reads no further than it is asked.
+pub fn split(text: &str) -> impl Iterator<Item = &str> {
+    Spans { bytes: text.as_bytes(), at: 0 }.map(|(from, to)| &text[from..to])
+}
+
+/// The same pieces as spans, for those who want all of them: without a branch for each byte, where no space is wider than one.
+pub fn each_word(text: &str, mut each: impl FnMut(usize, usize)) {
+    let bytes = text.as_bytes();
+    if has_wide_space(bytes) {
+        Spans { bytes, at: 0 }.for_each(|(from, to)| each(from, to));
     } else {
-        words_between_ascii_space(text.as_bytes(), each);
+        words_between_ascii_space(bytes, each);
     }
 }
 
@@ -109,26 +121,53 @@ fn word_bits(block: &[u8]) -> u64 {
     })
 }
 
-fn words_between_any_space(text: &str, mut each: impl FnMut(usize, usize)) {
-    let bytes = text.as_bytes();
+/// What a byte is to `str.split`: part of a word, white space, or the start of a character that may be white space.
+static SPACE: [u8; 256] = {
+    let mut table = [0; 256];
     let mut at = 0;
-    while at < bytes.len() {
-        let space = space_len(&bytes[at..]);
-        if space > 0 {
-            at += space;
-            continue;
-        }
-        let start = at;
+    while at < 256 {
+        table[at] = match at as u8 {
+            b' ' | b'\t'..=b'\r' | 0x1c..=0x1f => 1,
+            0xc2 | 0xe1..=0xe3 => 2,
+            _ => 0,
+        };
         at += 1;
-        while at < bytes.len() {
-            // Only these can begin white space; everything else is passed over by one comparison.
-            let byte = bytes[at];
-            if (byte <= b' ' || (0xc2..=0xe3).contains(&byte)) && space_len(&bytes[at..]) > 0 {
-                break;
+    }
+    table
+};
+
+/// The spans between white space of any width, found when they are asked for.
+struct Spans<'t> {
+    bytes: &'t [u8],
+    at: usize,
+}
+
+impl Iterator for Spans<'_> {
+    type Item = (usize, usize);
+
+    #[inline]
+    fn next(&mut self) -> Option<(usize, usize)> {
+        let (mut at, mut start) = (self.at, self.at);
+        while let Some(&byte) = self.bytes.get(at) {
+            let (space, length) = match SPACE[usize::from(byte)] {
+                0 => (false, 1),
+                1 => (true, 1),
+                _ => match space_len(&self.bytes[at..]) {
+                    0 => (false, 1),
+                    length => (true, length),
+                },
+            };
+            if space {
+                if at > start {
+                    self.at = at + length;
+                    return Some((start, at));
+                }
+                start = at + length;
             }
-            at += 1;
+            at += length;
         }
-        each(start, at);
+        self.at = at;
+        (at > start).then_some((start, at))
     }
 }
 
@@ -160,7 +199,7 @@ mod tests {
         };
         let any = |text: &str| {
             let mut all = Vec::new();
-            words_between_any_space(text, |from, to| all.push((from, to)));
+            all.extend(Spans { bytes: text.as_bytes(), at: 0 });
             all
         };
         let mut texts = vec![String::new(), " ".to_owned(), "a".to_owned(), " a b\n".to_owned()];
@@ -180,7 +219,9 @@ mod tests {
     fn words_are_what_python_splits() {
         let mut seen = Vec::new();
         let text = " a\u{1c}b\u{3000}中文 \u{200b}x\r\n";
-        words(text, |from, to| seen.push(&text[from..to]));
+        each_word(text, |from, to| seen.push(&text[from..to]));
         assert_eq!(seen, ["a", "b", "中文", "\u{200b}x"]);
+        assert_eq!(split(text).collect::<Vec<_>>(), seen);
+        assert_eq!(strip("\x1f a \u{2029}"), "a");
     }
 }
