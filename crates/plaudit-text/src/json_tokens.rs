@@ -27,15 +27,15 @@ pub fn json_tokens(text: &str) -> impl Iterator<Item = (usize, &str)> {
     std::iter::from_fn(move || {
         let start = at + bytes[at..].iter().position(|byte| kind(byte) > 1)?;
         at = match bytes[start] {
-            b'"' => string_end(bytes, start),
+            b'"' => json_string_end(bytes, start),
             _ => start + bytes[start..].iter().take_while(|byte| kind(byte) & 1 == 1).count(),
         };
         Some((start, &text[start..at]))
     })
 }
 
-/// Where the string ends that begins here.
-fn string_end(bytes: &[u8], start: usize) -> usize {
+/// Where the string ends that begins here: after its closing quote, or at the end of the text.
+pub fn json_string_end(bytes: &[u8], start: usize) -> usize {
     let mut at = start + 1;
     while let Some(found) = memchr::memchr2(b'"', b'\\', bytes.get(at..).unwrap_or(&[])) {
         at += found;

@@ -70,7 +70,7 @@ pub use case::{fold, is_lower, is_upper, lower, same_lower};
 pub use digit::{digit, digit_at, digits_end, find_byte, may_begin_digit};
 pub use fences::{Fence, FenceLanguage, FencedBlock, each_block, fenced_blocks};
 pub use json::{is_json, is_python_json};
-pub use json_tokens::{escaped_utf16, json_tokens, rewritten};
+pub use json_tokens::{escaped_utf16, json_string_end, json_tokens, rewritten};
 pub use literal::json_or_literal;
 pub use space::{each_word, is_blank, is_space, rstrip, space_len, split, strip};
 pub use tags::{Census, Tag, Tags, is_tag_name};

@@ -1,6 +1,6 @@
 //! Constraints that are whole tasks with one right answer, or nearly one.
 
-use super::{read_sentences, stripped, test, words_without_marks};
+use super::{stripped, test, words_without_marks};
 use crate::argument::{ArgumentError, Arguments};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
@@ -296,8 +296,7 @@ fn sentence_alphabet(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
             sentences.len() == 26 && sentences.iter().map(initial).eq(('a'..='z').map(Some))
         };
         match corrected {
-            // Punkt parts sentences in small letters, the other those without a space between them.
-            true => follow(&read_sentences(view)) || follow(view.read_sentences()),
+            true => follow(view.read_sentences()),
             false => follow(view.sentences()),
         }
     })

@@ -1,6 +1,6 @@
 //! Constraints on the form of the text: brackets, quotes, lines, case and templates.
 
-use super::{read_sentences, stripped, test};
+use super::{stripped, test};
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::emoji::{ends_with_emoji, is_emoji, starts_with_emoji};
@@ -333,7 +333,7 @@ fn emoji_fixed(view: &View<'_>) -> bool {
     let marks = |c: char| is_space(c) || is_punctuation(c) || "。！？｡…”’»」』）".contains(c);
     let mut any = false;
     let each =
-        read_sentences(view).into_iter().filter(|sentence| sentence.chars().any(is_alnum)).all(|sentence| {
+        view.read_sentences().iter().filter(|sentence| sentence.chars().any(is_alnum)).all(|sentence| {
             any = true;
             let end = sentence.as_ptr() as usize - text.as_ptr() as usize + sentence.len();
             ends_with_emoji(sentence.trim_end_matches(marks))

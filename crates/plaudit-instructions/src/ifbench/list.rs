@@ -1,10 +1,10 @@
 //! Constraints on lists: separators, bullets and sub-bullets.
 
-use super::{final_mark, read_sentences, test};
+use super::{final_mark, test};
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::punkt;
-use crate::text::view::View;
+use crate::text::reading;
 use plaudit_text::{is_alnum, is_space, strip};
 
 pub(super) const TABLE: &[Constraint] = &[
@@ -105,7 +105,7 @@ fn no_bullets_bullets(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> 
                 } else if bullets > 0 {
                     return false;
                 } else {
-                    let found = read_sentences(&View::new(line));
+                    let found = reading::sentences(line);
                     sentences +=
                         found.into_iter().filter(|sentence| final_mark(sentence) == Some('.')).count();
                 }

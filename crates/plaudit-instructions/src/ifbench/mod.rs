@@ -2,10 +2,9 @@
 
 use crate::argument::ArgumentError;
 use crate::constraint::{Constraint, Test};
-use crate::text::emoji::is_emoji;
 use crate::text::reading;
 use crate::text::view::View;
-use plaudit_text::{is_alnum, is_punctuation, is_space};
+use plaudit_text::{is_punctuation, is_space};
 use std::borrow::Cow;
 
 mod count;
@@ -53,24 +52,6 @@ fn stripped(word: &str) -> &str {
 /// The words of a text whose ASCII marks are taken out: those between white space, as far as anything is left of them.
 fn words_without_marks<'v>(view: &'v View<'_>) -> impl Iterator<Item = Cow<'v, str>> {
     view.words().iter().map(|word| without_marks(word)).filter(|word| !word.is_empty())
-}
-
-/// Sentences as a reader counts them: those of Punkt, which knows abbreviations and does not need capitals, cut again
-/// after the stops of Chinese and Japanese. Marks alone are no sentence.
-fn read_sentences<'a>(view: &View<'a>) -> Vec<&'a str> {
-    let mut sentences = Vec::with_capacity(view.sentences().len());
-    for &sentence in view.sentences() {
-        let mut rest = sentence;
-        while let Some(at) = rest.find(['。', '！', '？']) {
-            let after = rest[at..].trim_start_matches(is_closing);
-            let (head, tail) = rest.split_at(rest.len() - after.len());
-            sentences.push(head);
-            rest = tail;
-        }
-        sentences.push(rest);
-    }
-    sentences.retain(|sentence| sentence.chars().any(|c| is_alnum(c) || is_emoji(c)));
-    sentences
 }
 
 /// The mark that ends a sentence, full-width ones as ASCII, after quotes, brackets and stars are left out.

@@ -1,6 +1,6 @@
 //! Constraints on shares and balances: stop words, kinds of sentences, overlap with a reference.
 
-use super::{final_mark, read_sentences, test};
+use super::{final_mark, test};
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
@@ -8,7 +8,6 @@ use crate::text::stop_words::is_stop_word;
 use crate::text::view::View;
 use plaudit_text::{lower, strip};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::HashSet;
 
 pub(super) const TABLE: &[Constraint] = &[
@@ -81,7 +80,7 @@ fn endings(view: &View<'_>, corrected: bool) -> [usize; 3] {
         }
     };
     match corrected {
-        true => read_sentences(view).into_iter().map(final_mark).for_each(&mut count),
+        true => view.read_sentences().iter().map(|sentence| final_mark(sentence)).for_each(&mut count),
         false => view.sentences().iter().map(|sentence| sentence.chars().next_back()).for_each(&mut count),
     }
     counts
@@ -171,9 +170,8 @@ fn overlap(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
 fn sentence_words(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     let corrected = arguments.corrected();
     test(move |view| {
-        let sentences =
-            if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
-        let [one, two, three] = &*sentences else { return false };
+        let sentences = if corrected { view.read_sentences() } else { view.sentences() };
+        let [one, two, three] = sentences else { return false };
         let length = |sentence: &str| strip(sentence).chars().count();
         if length(one) != length(two) || length(one) != length(three) {
             return false;

@@ -1,11 +1,10 @@
 //! Constraints on single sentences and their order.
 
-use super::{read_sentences, test};
+use super::test;
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::reading;
 use plaudit_text::{fold, is_boundary, is_punctuation, split};
-use std::borrow::Cow;
 
 pub(super) const TABLE: &[Constraint] = &[
     Constraint {
@@ -42,7 +41,7 @@ fn alliteration_increment(arguments: &Arguments<'_>) -> Result<Test, ArgumentErr
     let corrected = arguments.corrected();
     test(move |view| {
         let mut before = None;
-        let all = if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
+        let all = if corrected { view.read_sentences() } else { view.sentences() };
         let sentences = all.iter().map(|sentence| {
             let initials = split(sentence).filter_map(|word| {
                 let word =
@@ -72,8 +71,7 @@ fn keyword(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     }
     let word = fold(word);
     test(move |view| {
-        let sentences =
-            if corrected { Cow::Owned(read_sentences(view)) } else { Cow::Borrowed(view.sentences()) };
+        let sentences = if corrected { view.read_sentences() } else { view.sentences() };
         // Python: place 0 is index -1, the last.
         let at = if place == 0.0 { sentences.len().saturating_sub(1) } else { (place - 1.0) as usize };
         if (sentences.len() as f64) < place {
@@ -118,10 +116,7 @@ fn increment(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
             before.replace(count).is_none_or(|before: usize| count as f64 == before as f64 + more)
         };
         if corrected {
-            return read_sentences(view)
-                .into_iter()
-                .map(|sentence| reading::words(sentence).len())
-                .all(grows);
+            return view.read_sentences().iter().map(|sentence| reading::words(sentence).len()).all(grows);
         }
         let words =
             |sentence: &&str| split(sentence).filter(|word| !word.chars().all(is_punctuation)).count();

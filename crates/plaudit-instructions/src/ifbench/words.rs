@@ -1,6 +1,6 @@
 //! Constraints on the words themselves: their letters, lengths, syllables and places.
 
-use super::{bare_words, initial, read_sentences, stripped, test, without_marks, words_without_marks};
+use super::{bare_words, initial, stripped, test, without_marks, words_without_marks};
 use crate::argument::{ArgumentError, Arguments, Kind, Parameter};
 use crate::constraint::{Constraint, Family, Test};
 use crate::text::punkt;
@@ -319,7 +319,7 @@ fn last_first(arguments: &Arguments<'_>) -> Result<Test, ArgumentError> {
     if arguments.corrected() {
         return test(|view| {
             let mut before: Option<&str> = None;
-            let sentences = read_sentences(view).into_iter().map(reading::words);
+            let sentences = view.read_sentences().iter().map(|sentence| reading::words(sentence));
             sentences.filter(|words| !words.is_empty()).all(|words| {
                 let chained = before.is_none_or(|last| same_lower(last, words[0]));
                 before = words.last().copied();
@@ -378,7 +378,7 @@ fn keywords_specific_position(arguments: &Arguments<'_>) -> Result<Test, Argumen
     test(move |view| {
         let Ok(sentence) = usize::try_from(sentence - 1) else { return false };
         if corrected {
-            let sentences = read_sentences(view);
+            let sentences = view.read_sentences();
             let words = sentences.get(sentence).map_or(Vec::new(), |sentence| reading::words(sentence));
             return usize::try_from(word - 1)
                 .is_ok_and(|at| words.get(at).is_some_and(|word| lower(word) == keyword));

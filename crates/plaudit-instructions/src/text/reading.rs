@@ -3,6 +3,7 @@
 //! `don't`, `3.14`, `well-known` and `e.g.` are one word each, a dash alone is none. A sentence ends at a full stop, a
 //! question mark or an exclamation mark of any script, but not at an abbreviation, an initial or a decimal point.
 
+use super::emoji::is_emoji;
 use plaudit_text::{is_alnum, is_space, split, strip};
 use std::sync::OnceLock;
 
@@ -139,12 +140,13 @@ pub fn find_phrase<'t>(text: &'t str, phrase: &'t str) -> impl Iterator<Item = u
     })
 }
 
-/// The sentences of a text, trimmed. A blank line ends one as well.
+/// The sentences of a text, trimmed. A blank line ends one as well, and marks alone are none.
 pub fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
+    let has_capitals = text.chars().any(char::is_uppercase);
     for paragraph in paragraphs(text) {
         let (mut start, mut seen) = (0, 0);
-        let mut ahead = Ahead { text: paragraph, at: 0, first: None };
+        let mut ahead = Ahead { text: paragraph, has_capitals, at: 0, first: None };
         let mut consider = |at: usize, c: char| {
             if at < seen {
                 return;
@@ -165,7 +167,7 @@ pub fn sentences(text: &str) -> Vec<&str> {
         }
         found.extend(Some(strip(&paragraph[start..])).filter(|rest| rest.chars().any(is_letter)));
     }
-    found.retain(|sentence| !sentence.is_empty());
+    found.retain(|sentence: &&str| sentence.chars().any(|c| is_letter(c) || is_emoji(c)));
     found
 }
 
@@ -179,6 +181,8 @@ fn run_of_marks(text: &str) -> usize {
 /// Finds the first letter or number from a place on, each time from a later place.
 struct Ahead<'a> {
     text: &'a str,
+    /// Whether sentences begin with capitals, so that a small letter goes on with one.
+    has_capitals: bool,
     /// Where it was found last, or the end.
     at: usize,
     first: Option<char>,
@@ -233,7 +237,8 @@ fn sentence_end(ahead: &mut Ahead<'_>, start: usize, at: usize, mark: char) -> O
         let joined = next.is_some_and(is_unspaced);
         return (runs_on || joined).then_some(end);
     }
-    if lower {
+    if lower && (ahead.has_capitals || marks.contains("..") || marks.contains('…') || after.len() < run.len())
+    {
         return None;
     }
     if marks == "." && after.len() == run.len() && is_abbreviated(&text[start..at], first) {
@@ -355,6 +360,12 @@ mod tests {
         assert_eq!(sentences("今天很好。我们去河边。").len(), 2);
         assert_eq!(sentences("“It rains.” “It pours.” We wait.").len(), 3);
         assert_eq!(sentences("He lives in the U.S. and pays 3.14 at example.com. Really?!").len(), 2);
+        assert_eq!(
+            sentences("it rains, e.g. at night. then it stops... at last! he asks \"why?\" and leaves.")
+                .len(),
+            3
+        );
+        assert_eq!(sentences("It rains. then it stops. !!! We left.").len(), 2);
         assert_eq!(sentences("We ran home. 👨\u{200d}👩\u{200d}👧").len(), 1);
         assert_eq!(sentences("The rain stopped... Then the sun came out. We left.").len(), 3);
     }

@@ -6,6 +6,7 @@ use super::reply::{Reply, Token};
 use crate::input::{InputError, strict};
 use crate::reason::{Code, Reason};
 use memchr::memmem;
+use plaudit_text::{json_string_end, json_tokens};
 use serde_json::{Map, Value};
 
 /// How much of the probability must lie on what was asked for.
@@ -418,21 +419,20 @@ fn object(content: &str, field: &str) -> Result<Map<String, Value>, Reason> {
 
 /// The length of the object that a text begins with: as many braces closed as opened, those in strings aside.
 fn balanced(bytes: &[u8]) -> Option<usize> {
-    let (mut depth, mut in_string, mut escaped) = (0usize, false, false);
-    for (at, byte) in bytes.iter().enumerate() {
-        if in_string {
-            in_string = *byte != b'"' || escaped;
-            escaped = *byte == b'\\' && !escaped;
-            continue;
-        }
-        match byte {
-            b'"' => in_string = true,
+    let (mut depth, mut at) = (0usize, 0);
+    while let Some(found) = memchr::memchr3(b'"', b'{', b'}', bytes.get(at..)?) {
+        at += found;
+        match bytes[at] {
+            b'"' => {
+                at = json_string_end(bytes, at);
+                continue;
+            }
             b'{' => depth += 1,
-            b'}' => depth -= 1,
-            _ => {}
+            _ => depth -= 1,
         }
+        at += 1;
         if depth == 0 {
-            return Some(at + 1);
+            return Some(at);
         }
     }
     None
@@ -453,18 +453,6 @@ fn unread(error: &InputError, region: &str) -> Reason {
 
 /// Whether `NaN` or an infinity stands outside of strings.
 fn names_no_number(region: &str) -> bool {
-    let (mut in_string, mut escaped) = (false, false);
-    for (at, byte) in region.bytes().enumerate() {
-        if in_string {
-            in_string = byte != b'"' || escaped;
-            escaped = byte == b'\\' && !escaped;
-            continue;
-        }
-        in_string = byte == b'"';
-        let rest = &region.as_bytes()[at..];
-        if matches!(byte, b'N' | b'I') && (rest.starts_with(b"NaN") || rest.starts_with(b"Inf")) {
-            return true;
-        }
-    }
-    false
+    json_tokens(region)
+        .any(|(_, token)| !token.starts_with('"') && (token.contains("NaN") || token.contains("Inf")))
 }
