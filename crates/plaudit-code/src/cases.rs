@@ -185,7 +185,10 @@ impl Tests {
         if let (Some(inputs), Some(outputs)) = (fields.get("inputs"), fields.get("outputs")) {
             return Self::of_columns(inputs, outputs, function);
         }
-        if let Some(test) = ["test", "test_code", "functional"].into_iter().find_map(text) {
+        // A function `check` may stand in `tests` too, which has other forms without a function's name.
+        let checks = |tests: &&str| text("entry_point").is_some() && tests.starts_with("def check(");
+        let test = ["test", "test_code", "functional"].into_iter().find_map(text);
+        if let Some(test) = test.or_else(|| text("tests").filter(checks)) {
             // LeetCode's methods are found by their name alone.
             let entry_point =
                 text("entry_point").map(|name| name.strip_prefix("Solution().").unwrap_or(name));
@@ -522,6 +525,9 @@ mod tests {
         for given in [json!({"functional": check}), json!({"test_code": check})] {
             assert_eq!(Tests::parse(&given), Tests::parse(&json!(check)), "{given}");
         }
+        let check = "def check(candidate):\n    assert candidate(1) == 2";
+        let named = |key: &str| Tests::parse(&json!({key: check, "entry_point": "F"})).unwrap();
+        assert_eq!(named("tests"), named("test"));
         let uneven = json!({"public_tests": {"input": ["1"], "output": []}});
         assert!(matches!(Tests::parse(&uneven), Err(TestsError::Form(_))));
     }

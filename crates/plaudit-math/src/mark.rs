@@ -306,10 +306,10 @@ pub fn chosen_letter(text: &str, at: usize) -> Option<usize> {
     ];
     let right = right.iter().chain(&["must be", "should be", "would be", "正确", "是正确", "符合", "对"]);
     // "Neither option A nor option B is right."
-    let word = before.trim_end_matches(char::is_alphanumeric);
+    let word = near.trim_end_matches(char::is_alphanumeric);
     let affirmed =
         !word.trim_end().ends_with("nor") && right.into_iter().any(|words| behind.starts_with(*words));
-    affirmed.then(|| listed_before(word).unwrap_or(from))
+    affirmed.then(|| listed_before(word).map_or(from, |letter| at - near.len() + letter))
 }
 
 /// Where the letter stands that "or" and its like join to the option behind: the first of "A or option B is right", of which this is

@@ -176,8 +176,10 @@ impl Findings {
         }
         for (component, mut all) in kinds {
             all.sort_by(|a, b| b.cmp(a));
+            // A list of accepted answers is one reference, and each of them is read.
+            let read = all.iter().map(|(count, _)| count).sum::<u64>().max(distinct);
             let kind = |(count, kind): &(u64, &str)| {
-                format!("{kind} {}", percent(*count as f64 / distinct.max(1) as f64))
+                format!("{kind} {}", percent(*count as f64 / read.max(1) as f64))
             };
             let said = format!("references read as {}", all.iter().map(kind).collect::<Vec<_>>().join(", "));
             checks.push(DoctorCheck::new(Good, component, said));

@@ -259,6 +259,9 @@ fn doctor_guesses_under_which_names_references_stand() {
     let renamed =
         run(&["doctor", &rows, "-r", "math", "--field", "prompt=question", "--field", "reference=answer"]);
     assert!(renamed.code == 0 && !renamed.out.contains("--field"), "{}", renamed.out);
+    let lists = folder.file("lists.jsonl", "{\"prompt\": \"1 + 1?\", \"answer\": [\"2\", \"two\", \"3\"]}\n");
+    let ran = run(&["doctor", &lists, "-r", "math"]);
+    assert!(ran.code == 0 && ran.out.contains("read as expression 100.0 %"), "{}", ran.out);
 }
 
 #[test]

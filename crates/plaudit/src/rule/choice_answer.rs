@@ -19,6 +19,8 @@ const MAX_LENGTH: usize = 1 << 12;
 const LINE: usize = 1 << 10;
 /// How many lines with a label are read, from the last one on.
 const LABELS: usize = 16;
+/// Bytes between two boxes that belong together.
+const JOINED: usize = 64;
 /// The longest answer that is compared as mathematics, in bytes.
 const FORMULA: usize = 1 << 8;
 /// What a response says.
@@ -34,17 +36,31 @@ pub(super) enum Chosen {
     Nothing,
 }
 
+impl Chosen {
+    /// The letter, where it is one.
+    fn letter(self) -> Option<char> {
+        match self {
+            Self::Letter(letter) => Some(letter),
+            Self::Ambiguous | Self::Outside | Self::Nothing => None,
+        }
+    }
+}
+
 /// The answer of a response whose thought is cut off.
 pub(super) fn read(text: &str, mode: ChoiceMode, options: &ChoiceOptions, seed: u64) -> Chosen {
     let reader = ChoiceReader { options, seed, texts: mode != ChoiceMode::StrictSingleLetterBoxed };
     match mode {
         ChoiceMode::StrictSingleLetterBoxed | ChoiceMode::LenientBoxed => {
-            last_box(text).flatten().map_or(Chosen::Nothing, |inner| reader.payload(inner))
+            last_box(text).flatten().map_or(Chosen::Nothing, |inner| reader.boxed(text, inner))
         }
         ChoiceMode::LenientAnswerColon | ChoiceMode::LenientAnswerColonMd => reader.lines(text, false),
         ChoiceMode::Auto => match (last_box(text), tagged(text)) {
             (Some(inner), _) if !inner.is_some_and(is_filling) => {
-                inner.map_or(Chosen::Nothing, |inner| reader.payload(inner))
+                inner.map_or(Chosen::Nothing, |inner| match reader.boxed(text, inner) {
+                    // A step of the way in a box; the letter is stated behind it.
+                    Chosen::Nothing if !denies(inner) => reader.lines(behind_box(text, inner), true),
+                    found => found,
+                })
             }
             (_, Some(inner)) => reader.payload(inner),
             (_, None) => match reader.lines(text, true) {
@@ -102,6 +118,24 @@ fn last_box(text: &str) -> Option<Option<&str>> {
     let gap = |char| is_space(char) || char == '~';
     let whole = Some(rest.trim_start_matches(gap)).filter(|rest| rest.starts_with('{'));
     Some(whole.and_then(|rest| braced(rest, 0)).map(|whole| &whole[1..whole.len() - 1]))
+}
+
+/// What stands behind the last box, of which this is the inside.
+fn behind_box<'t>(text: &'t str, inner: &str) -> &'t str {
+    let find = |name: &str| memchr::memmem::rfind(text.as_bytes(), name.as_bytes());
+    let from = find("\\boxed").max(find("\\fbox")).unwrap_or(0);
+    text[from..].split_once('{').and_then(|(_, rest)| rest.get(inner.len()..)).unwrap_or("")
+}
+
+/// What stands in the box before the last one, where no more than "or" and its like stands between them.
+fn joined_box(text: &str) -> Option<&str> {
+    let find = |name: &str| memchr::memmem::rfind(text.as_bytes(), name.as_bytes());
+    let before = &text[..find("\\boxed").max(find("\\fbox"))?];
+    let inner = last_box(before).flatten()?;
+    let gap = behind_box(before, inner).strip_prefix('}').filter(|gap| gap.len() <= JOINED)?;
+    let commands = ["\\text", "\\mbox", "\\qquad", "\\quad", "\\,"];
+    let words = commands.iter().fold(gap.to_owned(), |gap, command| gap.replace(command, ""));
+    (!gap.contains(['.', '!', '?', ':', '\n', '。']) && is_joint(&words)).then_some(inner)
 }
 
 /// What stands between the last `<answer>` and `</answer>`.
@@ -192,15 +226,28 @@ impl ChoiceReader<'_> {
         Chosen::Nothing
     }
 
+    /// What the last box says, unless it is joined to one that says something else: `\boxed{A} or \boxed{B}`.
+    fn boxed(&self, text: &str, inner: &str) -> Chosen {
+        let found = self.payload(inner);
+        let joined = || joined_box(text).map(|inner| self.payload(inner));
+        match (found, found.letter().and_then(|_| joined())) {
+            (Chosen::Letter(letter), Some(Chosen::Letter(other))) if letter != other => Chosen::Ambiguous,
+            _ => found,
+        }
+    }
+
     /// A response that is nothing but an answer, or whose last line is.
     fn whole(&self, text: &str) -> Chosen {
         let text = strip(text);
         match text.rsplit_once('\n') {
             None => self.payload(text),
-            Some((_, last)) if last.len() <= LINE => match self.exact(&plain(&spelled_denials(last))) {
-                Chosen::Nothing => self.of_lines(text),
-                found => found,
-            },
+            Some((_, last)) if last.len() <= LINE => {
+                let last = spelled_denials(last);
+                match self.exact(&plain(choice_of_mine(&last).unwrap_or(&last))) {
+                    Chosen::Nothing => self.of_lines(text),
+                    found => found,
+                }
+            }
             Some(_) => Chosen::Nothing,
         }
     }
@@ -562,6 +609,25 @@ fn labels_of(line: &str, phrases: bool, is_last: bool) -> impl Iterator<Item = u
     });
     let whole = if heading { Some(line.len()) } else { hash };
     whole.into_iter().chain(marked.filter(move |_| !heading))
+}
+
+/// What a line chooses in the first person: `C` of "So I would choose option C".
+fn choice_of_mine(line: &str) -> Option<&str> {
+    let mut rest = line.trim_start_matches(is_mark);
+    let mut step = |words: &str| {
+        let word = rest.split(is_space).next().unwrap_or("");
+        let found = is_one_of(word.trim_matches(is_mark), words);
+        if found {
+            rest = rest[word.len()..].trim_start_matches(is_space);
+        }
+        found
+    };
+    step("so thus therefore hence");
+    let mine = step("i we i'd i'll");
+    step("would will must therefore thus");
+    let chooses = step("choose pick select chose");
+    step("option answer choice");
+    (mine && chooses).then_some(rest)
 }
 
 /// How many bytes of marks stand between a word and what belongs to it.
@@ -1077,7 +1143,25 @@ mod tests {
             ("```json\n{\"answer\": \"B\"}\n```", ChoiceMode::Auto, Chosen::Letter('B')),
             ("so it is B\nbut A conducts", ChoiceMode::Auto, Chosen::Nothing),
             ("<answer>glass rod</answer>", ChoiceMode::Auto, Chosen::Letter('B')),
-            ("\\boxed{A} or \\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("\\boxed{A} or \\boxed{B}", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("\\boxed{A}, \\boxed{B}", ChoiceMode::LenientBoxed, Chosen::Ambiguous),
+            ("$x = \\boxed{\\frac{5}{6}}$. The answer is (B).", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("$x = \\boxed{5}$. The answer is (B) or (C).", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("\\boxed{A}. The answer is (B).", ChoiceMode::Auto, Chosen::Letter('A')),
+            ("\\boxed{not B}. The answer is (B).", ChoiceMode::Auto, Chosen::Nothing),
+            ("The answer is (B). \\boxed{7}", ChoiceMode::Auto, Chosen::Nothing),
+            ("$x = \\boxed{7}$. The answer is (B).", ChoiceMode::LenientBoxed, Chosen::Nothing),
+            ("\\boxed{A}和\\boxed{B}", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("\\boxed{A} \\text{ and } \\boxed{B}", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("Neither option A nor option B is right.", ChoiceMode::Auto, Chosen::Nothing),
+            ("\\boxed{A}\\boxed{B}", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("\\boxed{B}, \\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("\\boxed{A}. No, \\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("\\boxed{A}\n\\boxed{B}", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("Option A or option B is right", ChoiceMode::Auto, Chosen::Ambiguous),
+            ("so\nI choose B.", ChoiceMode::Auto, Chosen::Letter('B')),
+            ("so\nI would not choose B.", ChoiceMode::Auto, Chosen::Nothing),
+            ("so\nI choose A or B.", ChoiceMode::Auto, Chosen::Nothing),
             ("\\boxed{B} and \\boxed{", ChoiceMode::Auto, Chosen::Nothing),
             ("\\boxed{B} and \\boxed{ }", ChoiceMode::LenientBoxed, Chosen::Nothing),
             ("\\boxed{glass rod}", ChoiceMode::StrictSingleLetterBoxed, Chosen::Nothing),

@@ -220,7 +220,7 @@ fn labelled_parts(text: &str) -> Value {
             |at: usize| place(at).map(|letter| if small { letter.to_ascii_lowercase() } else { letter });
         while let Some(start) = letter(starts.len()).and_then(|letter| label_at(text, from, letter)) {
             starts.push(start);
-            from = start + 2;
+            from = text.ceil_char_boundary(start + 2);
         }
         if starts.first() == Some(&0) && starts.len() > 1 {
             let ends = starts.iter().skip(1).copied().chain([text.len()]);

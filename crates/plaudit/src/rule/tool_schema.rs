@@ -9,9 +9,23 @@ const TYPES: [(&str, &[&str]); 8] = [
     ("", &["", "any", "callable", "enum", "function", "literal"]),
     ("array", &["array", "arraylist", "list", "queue", "sequence", "set", "stack", "tuple"]),
     ("boolean", &["boolean", "bool"]),
-    ("integer", &["integer", "bigint", "byte", "int", "int32", "int64", "long", "short"]),
+    ("integer", &["integer", "bigint", "biginteger", "byte", "int", "int32", "int64", "long", "short"]),
     ("null", &["null", "none"]),
-    ("number", &["number", "decimal", "double", "float", "float32", "float64", "num", "numeric", "real"]),
+    (
+        "number",
+        &[
+            "number",
+            "bigdecimal",
+            "decimal",
+            "double",
+            "float",
+            "float32",
+            "float64",
+            "num",
+            "numeric",
+            "real",
+        ],
+    ),
     ("object", &["object", "dict", "hashmap", "hashtable", "map", "mapping"]),
     (
         "string",
@@ -235,6 +249,15 @@ fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownTyp
     {
         return one(&text[..text.len() - last.len() - 1]).map_err(|_| UnknownType((*first).to_owned()));
     }
+    if let Some(items) = text.trim().strip_suffix("[]") {
+        return Ok(Map::from_iter([
+            ("type".to_owned(), "array".into()),
+            ("items".to_owned(), one(items)?.into()),
+        ]));
+    }
+    if text.contains('<') {
+        return one(&text.replace('<', "[").replace('>', "]"));
+    }
     let choices = split(text, '|');
     if choices.len() > 1 {
         return Ok(any_of(choices.into_iter().map(one).collect::<Result<_, _>>()?));
@@ -249,6 +272,11 @@ fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownTyp
         "optional" if parts.len() == 1 => return Ok(any_of(vec![one(parts[0])?, one("null")?])),
         "union" if !parts.is_empty() => {
             return Ok(any_of(parts.into_iter().map(one).collect::<Result<_, _>>()?));
+        }
+        "literal" if !parts.is_empty() => {
+            let values =
+                parts.into_iter().map(literal).collect::<Option<Vec<Value>>>().ok_or_else(unknown)?;
+            return Ok(Map::from_iter([("enum".to_owned(), values.into())]));
         }
         _ => {}
     }
@@ -266,6 +294,11 @@ fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownTyp
         _ => return Err(unknown()),
     }
     Ok(schema)
+}
+
+/// A value as Python writes it in an annotation: a text in quotation marks, a number, a truth.
+fn literal(text: &str) -> Option<Value> {
+    plaudit_code::PyValue::literal(text.trim())?.to_json()
 }
 
 /// A schema that allows what one of several does.
@@ -308,7 +341,14 @@ mod tests {
             ("HashMap", json!({"type": "object"})),
             ("any", json!({})),
             ("Callable[[int], int]", json!({})),
-            ("Literal['a', 'b']", json!({})),
+            ("Literal['a', 2]", json!({"enum": ["a", 2]})),
+            ("string[]", json!({"type": "array", "items": {"type": "string"}})),
+            ("int[][]", json!({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})),
+            ("ArrayList<String>", json!({"type": "array", "items": {"type": "string"}})),
+            (
+                "Map<String, BigInteger>",
+                json!({"type": "object", "additionalProperties": {"type": "integer"}}),
+            ),
             ("int64", json!({"type": "integer"})),
             ("datetime.date", json!({"type": "string"})),
             ("str, optional", json!({"type": "string"})),
@@ -325,7 +365,17 @@ mod tests {
         ] {
             assert_eq!(annotation(declared, 0).map(Value::Object), Ok(schema), "{declared}");
         }
-        for unknown in ["frob", "Frob[[int], int]", "List[", "str[int]", "List[frob]", "optional"] {
+        for unknown in [
+            "frob",
+            "Frob[[int], int]",
+            "List[",
+            "str[int]",
+            "List[frob]",
+            "optional",
+            "frob[]",
+            "List<frob>",
+            "Literal[a]",
+        ] {
             assert!(annotation(unknown, 0).is_err(), "{unknown}");
         }
         assert!(annotation(&"List[".repeat(1000), 0).is_err());
