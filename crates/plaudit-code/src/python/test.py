@@ -1232,8 +1232,8 @@ def stand_in(name, needed=True):
         answer._named = name[0].isupper()
     elif isinstance(answer, type):
         # A class of Python's own under a name of the program. Where it is only called, the program calls it.
-        State.bound = True
-        if not issubclass(answer, BaseException) and "isinstance" not in State.request["source"] and "issubclass" not in State.request["source"]:
+        State.bound, source = True, State.request["source"].lower()
+        if not issubclass(answer, BaseException) and "isinstance" not in source and "issubclass" not in source:
             return Function(name)
     else:
         State.calls += 1
