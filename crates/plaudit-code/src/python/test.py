@@ -1203,6 +1203,7 @@ class Function:
     def __setattr__(self, name, value):
         ask("set", ["n", self._name], name, (value,))
 
+
     @property
     def __doc__(self):
         return ask("get", None, f"{self._name}.__doc__")
@@ -1232,8 +1233,8 @@ def stand_in(name, needed=True):
         answer._named = name[0].isupper()
     elif isinstance(answer, type):
         # A class of Python's own under a name of the program. Where it is only called, the program calls it.
-        State.bound = True
-        if not issubclass(answer, BaseException) and "isinstance" not in State.request["source"] and "issubclass" not in State.request["source"]:
+        State.bound, source = True, State.request["source"].lower()
+        if not issubclass(answer, BaseException) and "isinstance" not in source and "issubclass" not in source:
             return Function(name)
     else:
         State.calls += 1
@@ -1241,7 +1242,7 @@ def stand_in(name, needed=True):
 
 
 # A name that the program does not have, whether one was asked for that it need not have, whether it had ended before, and whether it
-# gave a class of Python's own.
+# gave a class of Python's own, or a function or a class that the test takes for something else.
 State.missing, State.lacking, State.ended, State.bound = None, False, False, False
 
 
@@ -1402,6 +1403,33 @@ def message_of(error, source):
     return f"{type(error).__name__}: {text}{where}"
 
 
+def takes_for_value(error):
+    """Whether a test has failed because the program has made a function or a class of what the test takes for a value."""
+    if isinstance(error, TypeError):
+        said = ("Function", "Maker", "arg 1 must be a", "arg 2 must be a", "can only join an iterable")
+        return any(part in str(error) for part in said)
+    trace, last = error.__traceback__, None
+    while trace is not None:
+        last = trace if trace.tb_frame.f_code.co_filename == "test.py" else last
+        trace = trace.tb_next
+    if last is None or not isinstance(error, AssertionError):
+        return False
+    import ast
+
+    frame = last.tb_frame
+    held = [node for node in ast.walk(ast.parse(State.request["source"])) if isinstance(node, ast.stmt) and node_holds(node, last.tb_lineno)]
+    parts = list(ast.walk(held[-1])) if held else []
+    called = {id(part.func) for part in parts if isinstance(part, ast.Call)}
+
+    def is_stand_in(part):
+        if isinstance(part, ast.Attribute):
+            return isinstance(Seen.get(part.attr), (Function, Maker))
+        found = frame.f_locals.get(part.id, frame.f_globals.get(part.id)) if isinstance(part, ast.Name) else None
+        return isinstance(found, (Function, Maker))
+
+    return any(id(part) not in called and is_stand_in(part) for part in parts)
+
+
 def main():
     global RICH
     RICH = True
@@ -1426,6 +1454,7 @@ def main():
             verdict = "wrong"
         if isinstance(error, MemoryError):
             verdict = "memory"
+        State.bound |= State.calls == 0 and takes_for_value(error)
         if State.calls == 0 and not any((State.missing, State.lacking, State.ended, State.bound, State.raised)):
             # The program had no part in it.
             State.invalid = State.invalid or message

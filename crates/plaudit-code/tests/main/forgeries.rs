@@ -304,6 +304,26 @@ fn a_name_bound_to_anything_makes_no_test_invalid() {
             }
         }
     }
+    // A function or a class in the place of a value.
+    let values = [
+        "assert f == 91",
+        "assert [x for x in f] == [91]",
+        "assert 91 in f",
+        "assert f['a'] == 91",
+        "assert f + 1 == 92",
+        "assert f < 92",
+        "assert len(f) == 91",
+        "assert isinstance(91, f)",
+        "with f as it:\n        assert it == 91",
+    ];
+    for value in values {
+        let form = json!(format!("from solution import f\ndef test_f():\n    {value}\n"));
+        for code in ["def f(*x): return 1", "class f: pass"] {
+            for execution in python_within(&hostile(), code, &form) {
+                assert_eq!(execution.score(), Some(0.0), "{form} {code}: {execution:?}");
+            }
+        }
+    }
     // More items than the test has asked for would be read ahead.
     let ahead = "import sys\ndef f(x):\n    while True: x = yield x\ndef g(it): return 0\n\
                  sys.modules['__main__'].pull = lambda at, most: {'items': [1, 1, 1]}";

@@ -167,7 +167,8 @@ const BEFORE: &str = "option choice answer letter is be it's select choose pick 
     probably likely definitely clearly except never maybe perhaps possibly alternatively oder und ou et o y e oppure atau \
     veya opción opção option opzione letra lettera lettre buchstabe la el die der das nicht kein bukan или либо и";
 /// Words between a denial and what it denies.
-const FILLING: &str = "option choice answer letter the be is it to choose pick select";
+const FILLING: &str =
+    "option choice answer letter the be is it it's that's to choose pick select think believe";
 /// Words that deny what follows them.
 const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't weren't ain't don't doesn't didn't won't wouldn't \
     can't cannot couldn't shouldn't no nicht kein keine não non не bukan không değil";
@@ -397,6 +398,9 @@ impl ChoiceReader<'_> {
         let is_list = self.lists_another(rest, letter) || lists_all(rest, letter);
         if is_list || self.is_text_of_another(rest, letter) || is_corrected() {
             Chosen::Ambiguous
+        } else if matches!(mark, Some(')' | ']' | '）')) && is_called_wrong(rest) && !own() {
+            // "(B) isn't right" affirms nothing.
+            Chosen::Nothing
         } else {
             Chosen::Letter(letter)
         }
@@ -817,6 +821,12 @@ fn is_denied(before: &str) -> bool {
 
 /// Whether the words after a letter refuse it: "A is wrong", "A isn't", "A cannot be", "A is not right".
 fn is_refused(after: &str) -> bool {
+    // "B? No."
+    if let Some(said) = after.trim_start_matches(is_mark).strip_prefix('?') {
+        let said = said.split(['.', '!', ',', ';']).next().unwrap_or("");
+        return is_one_of(said.trim_matches(is_mark), "no nope never wrong incorrect");
+    }
+    let after = after.trim_start_matches([')', ']', '*', '_']);
     let clause = after.split([',', '.', ';', '!', '?']).next().unwrap_or("");
     let mut words =
         clause.split(is_space).filter(|word| !word.is_empty()).map(|word| word.trim_matches(is_mark));
@@ -833,6 +843,20 @@ fn is_refused(after: &str) -> bool {
     }
 }
 
+/// Whether the words after the bracket of a letter say that it is not the answer. What else they say is of the option itself, as in
+/// "(B) isn't a metal".
+fn is_called_wrong(after: &str) -> bool {
+    let clause = after.split([',', '.', ';', '!', '?']).next().unwrap_or("");
+    let mut words = clause.split(is_space).filter(|word| !word.is_empty());
+    let negated = match words.next() {
+        Some(word) if is_one_of(word, "isn't wasn't ain't can't cannot couldn't") => true,
+        Some(word) => is_one_of(word, "is was") && words.next().is_some_and(|next| is_one_of(next, "not")),
+        None => false,
+    };
+    let mut words = words.skip_while(|word| is_one_of(word, "be the a"));
+    negated && words.next().is_some_and(|word| is_one_of(word, "right correct answer it"))
+}
+
 /// Whether what follows a letter asks about it or takes it back: "A? No, B", "A, no, B", "A ... wait, B".
 fn is_corrected(after: &str) -> bool {
     let rest = after.trim_start_matches(|char: char| is_mark(char) || "-–—…/".contains(char));
@@ -843,7 +867,7 @@ fn is_corrected(after: &str) -> bool {
 
 /// The text with signs of denial as words: `¬A`, `!A`, `~A`, `\neg A`, `x \neq A`, and `~~A~~` that is struck out, are "not A".
 fn spelled_denials(text: &str) -> Cow<'_, str> {
-    if !text.contains(['¬', '￢', '≠', '!', '~', '∼', '\\', '’']) {
+    if !text.contains(['¬', '￢', '≠', '!', '~', '∼', '\\', '’', '<']) {
         return Cow::Borrowed(text);
     }
     let (mut out, mut rest, mut struck) = (String::with_capacity(text.len()), text, false);
@@ -858,6 +882,10 @@ fn spelled_denials(text: &str) -> Cow<'_, str> {
                 struck = !struck;
                 out.push_str(if struck { " not " } else { " , " });
                 2
+            }
+            '<' if ["del>", "s>", "strike>"].iter().any(|tag| after.starts_with(tag)) => {
+                out.push_str(" not ");
+                1 + after.find('>').map_or(0, |end| end + 1)
             }
             '!' if after.starts_with('=') => {
                 out.push_str(" not ");
@@ -967,6 +995,17 @@ mod tests {
             ("~~A~~ B", "B"),
             ("\\cancel{A} B", "B"),
             ("!A, B", "B"),
+            ("I don't think it's B", ""),
+            ("I don't believe that's (B).", ""),
+            ("I don't think it's A, it's B", "B"),
+            ("(B) isn't right.", ""),
+            ("B) is not the answer", ""),
+            ("(B) isn't a metal", "B"),
+            ("(B) is not conductive", "B"),
+            ("<del>B</del>", ""),
+            ("<s>A</s> B", "B"),
+            ("B? No.", ""),
+            ("B? No doubt.", "B"),
             ("A? No, B", "B"),
             ("Is it A? No, it is B.", "B"),
             ("A, no, B", "B"),
