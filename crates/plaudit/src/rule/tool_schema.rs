@@ -298,7 +298,7 @@ fn annotation(text: &str, depth: usize) -> Result<Map<String, Value>, UnknownTyp
 
 /// A value as Python writes it in an annotation: a text in quotation marks, a number, a truth.
 fn literal(text: &str) -> Option<Value> {
-    plaudit_code::PyValue::literal(text.trim())?.to_json()
+    plaudit_text::PyValue::literal(text.trim())?.into_json()
 }
 
 /// A schema that allows what one of several does.
