@@ -255,10 +255,28 @@ fn values(rollout: &Rollout<'_>) -> TemplateValues {
         Some(Prompt::Text(text)) => serde_json::json!([{ "role": "user", "content": text }]),
         None => Value::Array(Vec::new()),
     };
+    // A judge that is asked to repeat an id must be shown one. It depends on the response alone, so that the question stays the same.
+    let named = rollout.id.as_deref().filter(|id| !id.is_empty());
+    let made = || format!("response-{}", &blake3::hash(rollout.response.as_bytes()).to_hex()[..12]);
     TemplateValues {
-        id: text(&rollout.id),
+        id: named.map_or_else(made, str::to_owned),
         group: text(&rollout.group),
         messages,
         extra: Value::Object(rollout.extra.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rollout_without_an_id_is_shown_with_one() {
+        let id = |rollout: &Rollout<'_>| values(rollout).id;
+        let one = id(&Rollout::new("one"));
+        assert!(one.starts_with("response-") && one.len() == 21, "{one}");
+        assert_eq!(one, id(&Rollout { id: Some("".into()), ..Rollout::new("one") }));
+        assert_ne!(one, id(&Rollout::new("two")));
+        assert_eq!(id(&Rollout { id: Some("r1".into()), ..Rollout::new("one") }), "r1");
     }
 }

@@ -289,7 +289,7 @@ impl<'r> Resolver<'r> {
             let custom = self.custom.iter().map(|kind| kind.name.as_str());
             let fix = did_you_mean(name, custom).or_else(|| did_you_mean(name, RewardEntry::names()));
             let fix = fix.unwrap_or_else(|| {
-                "`plaudit rewards` lists them; one of your own is registered in Python (the command: --import MODULE)"
+                "`plaudit rewards` lists them; one of your own is registered in Python (the command: --import MODULE; verl: imports)"
                     .to_owned()
             });
             let error =
