@@ -2,7 +2,7 @@
 
 use crate::{limits, patiently, python, python_within, verdicts};
 use plaudit_box::Limits;
-use plaudit_code::Verdict::{Error, Passed};
+use plaudit_code::Verdict::{Error, Passed, Wrong};
 use plaudit_code::{Credit, Tests, execute};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -323,6 +323,13 @@ fn a_name_bound_to_anything_makes_no_test_invalid() {
                 assert_eq!(execution.score(), Some(0.0), "{form} {code}: {execution:?}");
             }
         }
+    }
+    // An error that is made and never raised is true, and made by the program.
+    let form = json!(
+        "from solution import f\ndef test_f():\n    assert f(1)\ndef test_g():\n    assert f(2) == 91\n"
+    );
+    for execution in python("f = StopIteration", &form) {
+        assert_eq!(verdicts(&execution), [Passed, Wrong], "{execution:?}");
     }
     // More items than the test has asked for would be read ahead.
     let ahead = "import sys\ndef f(x):\n    while True: x = yield x\ndef g(it): return 0\n\
