@@ -326,7 +326,7 @@ fn doctor_checks_the_references_of_a_data_set() {
     let lines: Vec<Value> = written.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines[0]["id"], "u");
     assert_eq!((&lines[0]["severity"], &lines[0]["what"]), (&"fault".into(), &"is undefined".into()));
-    let words = folder.file("words.jsonl", "{\"prompt\": \"p\", \"reference\": \"about 3 of 4 x\"}\n");
+    let words = folder.file("words.jsonl", "{\"prompt\": \"p\", \"reference\": \"see 3 of 4 x\"}\n");
     let ran = run(&["doctor", &words, "-r", "math"]);
     assert!(
         ran.code == 1 && ran.out.contains("FAIL  accuracy"),
