@@ -176,7 +176,7 @@ def explain(gold: Gold | Parsed, answer: str | Parsed, /, **options: Unpack[Gold
 
     Example:
         >>> explain("2\\\\sqrt{3}", "\\\\boxed{\\\\sqrt{12}}").how
-        'field'
+        'identity'
     """
     found = _compared(gold, answer, dict(options))
     if found is None:
