@@ -8,6 +8,7 @@ mod batch;
         dead_code,
         unreachable_code,
         unused_variables,
+        clippy::default_constructed_unit_structs,
         reason = "there are no programs, and what follows one is known not to run"
     )
 )]

@@ -183,6 +183,7 @@ impl Uncut {
 
 impl ResourceCache {
     /// An empty cache for a recipe of that folder.
+    #[allow(clippy::needless_update, reason = "all other fields belong to features")]
     pub fn at(folder: Option<PathBuf>) -> Self {
         Self { folder, ..Self::default() }
     }
