@@ -292,6 +292,7 @@ mod tests {
     use crate::text::{Case, Text};
 
     #[test]
+    #[cfg(feature = "huggingface")]
     fn keys_are_distinct_and_views_are_kept_apart() {
         let folder = huggingface::tests::folder("keys");
         let mut cache = ResourceCache { folder: Some(folder.clone()), ..ResourceCache::default() };
@@ -351,6 +352,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(feature = "huggingface")]
     fn a_response_that_no_tokenizer_cuts_is_floored() {
         let folder = huggingface::tests::folder("no-tokens");
         let words = huggingface::tests::WORDS.replace(r#""unk_token": "[UNK]""#, r#""unk_token": "none""#);
