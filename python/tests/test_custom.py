@@ -178,13 +178,13 @@ def test_a_call_that_takes_too_long_is_invalid_alone(kind: str):
     began = time.monotonic()
     # A coroutine that never lets go of the loop holds up those after it.
     responses = ["a", "b", "c", "hangs"] if kind == "async that blocks" else ["a", "hangs", "b", "c"]
-    report = engine(function, per="rollout", timeout="500ms").score(None, responses)
+    report = engine(function, per="rollout", timeout="2s").score(None, responses)
     assert time.monotonic() - began < 10
     ever.set()
     told = dict(zip(responses, zip(report.outcomes, report.reasons, strict=True), strict=True))
     outcome, reason = told.pop("hangs")
     assert outcome == "invalid" and reason["code"] == "group.deadline"
-    assert "within 0.5 s" in reason["message"] and "groups.timeout" in reason["message"]
+    assert "within 2 s" in reason["message"] and "groups.timeout" in reason["message"]
     assert [outcome for outcome, _ in told.values()] == ["scored"] * 3
 
 
@@ -197,9 +197,7 @@ def test_a_late_call_costs_all_that_it_was_asked_about(per: str, invalid: int):
             ever.wait(20)
         return [1.0] * len(responses)
 
-    report = engine(hangs, per=per, timeout="200ms").score(
-        None, ["a", "hangs", "b", "c"], groups=[1, 1, 2, 2]
-    )
+    report = engine(hangs, per=per, timeout="2s").score(None, ["a", "hangs", "b", "c"], groups=[1, 1, 2, 2])
     ever.set()
     assert report.outcomes == ["invalid"] * invalid + ["scored"] * (4 - invalid)
     assert {reason["code"] for reason in report.reasons[:invalid]} == {"group.deadline"}
