@@ -524,3 +524,10 @@ def test_a_reward_that_compares_scores_groups():
     )
     assert [each.value for each in results[:2]] == [each.value for each in results[2:]]
     assert results[0].value is not None and results[0].value > (results[1].value or 0.0)
+
+
+def test_marks_left_out_chain_no_sentences():
+    chained, marks = "We like tea.\nTea is warm.", [("words:last_first", {})]
+    assert check(chained, marks) == [True]
+    assert check("Model\n\ntraining\n\nvaries", marks) == [False]
+    assert check("Model\n\ntraining\n\nvaries", marks, semantics="published") == [True]
