@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -15,6 +16,10 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
+
+# A shell starts `make test &` with Ctrl-C ignored, and so would every test and every program that a test starts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
