@@ -25,8 +25,8 @@ use tokio::time::Instant;
 /// The longest pause that a call waits for.
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// A call that waits to start.
-#[derive(Debug, Clone)]
+/// A call that waits to start: what the queue decides by, and its permit accounts for.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct CallRequest {
     pub(super) kind: QuestionKind,
     pub(super) format: AnswerFormat,
@@ -49,14 +49,15 @@ pub(super) enum AdmissionError {
     Failed(Reason),
 }
 
-impl From<Code> for AdmissionError {
-    fn from(code: Code) -> Self {
-        Self::Failed(code.into())
+impl<R: Into<Reason>> From<R> for AdmissionError {
+    fn from(reason: R) -> Self {
+        Self::Failed(reason.into())
     }
 }
 
-/// An admitted call: its endpoint, and the cost that was reserved for it.
-#[derive(Debug, Clone, PartialEq)]
+/// What an admitted call holds: its endpoint, and the cost that was reserved for it. Until the call takes it, it lies in the
+/// queue, where a [`Permit`] cannot, which borrows the queue.
+#[derive(Debug)]
 pub(super) struct Slot {
     pub(super) endpoint: usize,
     pub(super) reserved: f64,
@@ -70,6 +71,7 @@ enum Decision {
     Later(Option<Instant>),
 }
 
+/// A call in the queue. Whoever admits it leaves the answer here and wakes it.
 struct QueuedCall {
     request: CallRequest,
     woken: Notify,
@@ -111,7 +113,7 @@ impl QueueState {
     fn admit(&mut self, now: Instant) -> (Option<Instant>, bool) {
         let mut moved = false;
         while let Some(front) = self.queue.front() {
-            let request = front.request.clone();
+            let request = front.request;
             match self.decide(&request, now) {
                 Decision::Later(at) => return (at, moved),
                 Decision::Now(answer) => {
@@ -144,7 +146,7 @@ impl QueueState {
     fn decide(&mut self, request: &CallRequest, now: Instant) -> Decision {
         let fail = |rejected: AdmissionError| Decision::Now(Err(rejected));
         if let Some(reason) = &self.closed {
-            return fail(AdmissionError::Failed(reason.clone()));
+            return fail(reason.clone().into());
         }
         if request.deadline <= now {
             return fail(Code::JudgeDeadline.into());
@@ -286,19 +288,19 @@ impl AdmissionQueue {
     /// Waits until the call may start. Dropping the future leaves the queue.
     pub(super) async fn admit(&self, request: CallRequest) -> Result<Permit<'_>, AdmissionError> {
         if let Some(answer) = lock(&self.state).admit_at_once(&request, Instant::now()) {
-            return answer.map(|slot| Permit::new(self, slot, &request));
+            return answer.map(|slot| Permit::new(self, request, slot));
         }
         let waiter = Arc::new(QueuedCall { request, woken: Notify::new(), answer: Mutex::new(None) });
         let mut queued = QueueEntry { queue: self, waiter: &waiter, is_in: true };
         lock(&self.state).queue.push_back(Arc::clone(&waiter));
         loop {
             let wake = match self.poll(&waiter) {
-                Ok(wake) => wake,
-                Err(answer) => {
+                Decision::Later(wake) => wake,
+                Decision::Now(answer) => {
                     let waits = |rejected: &AdmissionError| matches!(rejected, AdmissionError::Failed(reason) if reason.code == Code::JudgeBreakerOpen);
                     queued.is_in = answer.as_ref().is_err_and(waits);
                     drop(queued);
-                    return answer.map(|slot| Permit::new(self, slot, &waiter.request));
+                    return answer.map(|slot| Permit::new(self, request, slot));
                 }
             };
             let timer = async {
@@ -315,7 +317,7 @@ impl AdmissionQueue {
     }
 
     /// The decision on a waiting call, else when to look again.
-    fn poll(&self, waiter: &Arc<QueuedCall>) -> Result<Option<Instant>, Result<Slot, AdmissionError>> {
+    fn poll(&self, waiter: &Arc<QueuedCall>) -> Decision {
         let now = Instant::now();
         let mut state = lock(&self.state);
         let (next, moved) = state.admit(now);
@@ -327,15 +329,15 @@ impl AdmissionQueue {
             front.woken.notify_one();
         }
         if let Some(answer) = lock(&waiter.answer).take() {
-            return Err(answer);
+            return Decision::Now(answer);
         }
         // Patience counts from when the judge went down: whoever comes later waits for what is left of it, so that a run
         // over many groups does not wait for a dead judge again and again. Its probes go on.
         let end = state.down_since.map(|since| since + self.patience);
         if end.is_some_and(|end| end <= now) {
-            return Err(Err(AdmissionError::Failed(state.breaker_reason())));
+            return Decision::Now(Err(state.breaker_reason().into()));
         }
-        Ok(next.filter(|_| is_front).into_iter().chain(end).min())
+        Decision::Later(next.filter(|_| is_front).into_iter().chain(end).min())
     }
 
     /// Whether a failed call may be sent again. While the judge is not known to work, its breaker and its probes
@@ -373,7 +375,7 @@ impl AdmissionQueue {
     }
 }
 
-/// A slot in the queue. Dropped, it leaves the queue and gives back a slot that was granted but not taken.
+/// A place in the queue. Dropped, it leaves the queue and gives back a slot that was granted but not taken.
 struct QueueEntry<'g> {
     queue: &'g AdmissionQueue,
     waiter: &'g Arc<QueuedCall>,
@@ -391,7 +393,7 @@ impl Drop for QueueEntry<'_> {
         state.wake(Instant::now());
         drop(state);
         if let Some(Ok(slot)) = given {
-            drop(Permit::new(self.queue, slot, &self.waiter.request));
+            drop(Permit::new(self.queue, self.waiter.request, slot));
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::admission::{AdmissionError, CallRequest, MAX_WAIT};
 use super::call_error::{CallError, Objection, Retry};
 use super::judge_state::JudgeState;
-use super::permit::{CallReport, Permit};
+use super::permit::Permit;
 use super::query::{Query, Request};
 use super::transport::{Outgoing, TransportError};
 use super::{JudgeClient, Progress, key};
@@ -49,13 +49,6 @@ struct Fetched {
     usage: Option<Usage>,
 }
 
-/// What is left to try after failed calls.
-struct RetryState {
-    /// Whether a call has failed that may have been paid for.
-    maybe_paid: bool,
-    retries: u32,
-}
-
 impl<'q> PendingRequest<'q> {
     pub(super) fn new(
         client: &'q JudgeClient,
@@ -98,7 +91,7 @@ impl<'q> PendingRequest<'q> {
                 FlightRole::Follower(flight) => match follow(flight).await {
                     Some(result) => {
                         lock(&self.state.queue.state).judge_usage.shared += 1;
-                        return result.map_err(AdmissionError::Failed);
+                        return Ok(result?);
                     }
                     None => continue,
                 },
@@ -119,23 +112,22 @@ impl<'q> PendingRequest<'q> {
             (progress.outcome.cached, progress.outcome.usage) = (true, self.query.usage(&body));
             Ok(body)
         };
-        if let Some(body) = self.record.get(&self.key).await.map_err(AdmissionError::Failed)? {
+        if let Some(body) = self.record.get(&self.key).await? {
             return cached(body, progress);
         }
         if self.network == Network::Replay {
             if let Some(earlier) = self.query.earlier_request() {
                 let earlier = key(&self.state.judge.identity, &earlier);
-                if let Some(body) = self.record.get(&earlier).await.map_err(AdmissionError::Failed)? {
+                if let Some(body) = self.record.get(&earlier).await? {
                     return cached(body, progress);
                 }
             }
             return Err(Code::JudgeNotRecorded.into());
         }
         progress.outcome.cached = false;
-        let mut retry = RetryState { maybe_paid: false, retries: 0 };
-        let mut in_flight = InFlight { pending: self, stored: false };
+        let mut in_flight = InFlight { pending: self, stored: false, maybe_paid: false, retries: 0 };
         loop {
-            let permit = self.state.queue.admit(self.admission.clone()).await?;
+            let permit = self.state.queue.admit(self.admission).await?;
             let (sends, tries_format) = (AtomicU32::new(0), permit.probes_format());
             let result = self.attempt(permit, &sends).await;
             progress.outcome.attempts += sends.into_inner();
@@ -145,7 +137,7 @@ impl<'q> PendingRequest<'q> {
                     let source = RecordSource::Judge(self.claim());
                     let stored = self.record.store(source, &fetched.body, fetched.latency).await;
                     self.state.waited_for_journal(answered.elapsed());
-                    stored.map_err(AdmissionError::Failed)?;
+                    stored?;
                     in_flight.stored = true;
                     progress.tries += 1;
                     progress.is_observed = tries_format;
@@ -157,7 +149,7 @@ impl<'q> PendingRequest<'q> {
             };
             progress.last_error = Some(error.reason.clone()).filter(|_| error.retry != Retry::Elsewhere);
             if error.retry == Retry::Elsewhere {
-                match self.record.follow(&self.key).await.map_err(AdmissionError::Failed)? {
+                match self.record.follow(&self.key).await? {
                     Some(body) => return cached(body, progress),
                     None => continue,
                 }
@@ -172,45 +164,12 @@ impl<'q> PendingRequest<'q> {
             if changes {
                 return Err(AdmissionError::Form);
             }
-            let delay = self.retry_delay(&error, &mut retry, progress).map_err(AdmissionError::Failed)?;
+            let delay = in_flight.retry_delay(&error, progress)?;
             tokio::time::sleep(delay).await;
             if !self.may_retry(&error).await {
-                return Err(AdmissionError::Failed(error.reason));
+                return Err(error.reason.into());
             }
         }
-    }
-
-    /// How long to wait before the call is sent again, or why it is not.
-    fn retry_delay(
-        &self,
-        error: &CallError,
-        retry: &mut RetryState,
-        progress: &mut Progress,
-    ) -> Result<Duration, Reason> {
-        let fail = || Err(error.reason.clone());
-        match error.retry {
-            Retry::Never | Retry::Elsewhere => return fail(),
-            // The queue holds everybody back until the pause is over, and fails those who cannot wait for it.
-            Retry::Later => {
-                lock(&self.state.queue.state).judge_usage.retries += 1;
-                return Ok(Duration::ZERO);
-            }
-            Retry::Once if retry.maybe_paid => return fail(),
-            Retry::Once => retry.maybe_paid = true,
-            Retry::Freely => {}
-        }
-        progress.tries += 1;
-        if progress.tries >= self.state.judge.config.attempts {
-            return fail();
-        }
-        let backoff = lock(&self.state.queue.state).rng.backoff(retry.retries);
-        retry.retries += 1;
-        let delay = error.wait.unwrap_or(backoff);
-        let left = self.admission.deadline.saturating_duration_since(Instant::now());
-        if delay > left.min(MAX_WAIT) {
-            return fail();
-        }
-        Ok(delay)
     }
 
     /// Whether a failed call may be sent again, once it has waited. When a judge dies, all calls in flight fail at one
@@ -258,7 +217,7 @@ impl<'q> PendingRequest<'q> {
         }
         let is_sent = AtomicBool::new(false);
         let second = async {
-            let request = CallRequest { hedge, ..self.admission.clone() };
+            let request = CallRequest { hedge, ..self.admission };
             let permit = self.state.queue.admit(request).await.ok()?;
             is_sent.store(true, Ordering::Relaxed);
             self.call(permit, sends).await.ok()
@@ -282,7 +241,7 @@ impl<'q> PendingRequest<'q> {
     }
 
     /// One call to one endpoint.
-    async fn call(&self, permit: Permit<'_>, sends: &AtomicU32) -> Result<Fetched, CallError> {
+    async fn call<'c>(&'c self, mut permit: Permit<'c>, sends: &AtomicU32) -> Result<Fetched, CallError> {
         let judge = &self.state.judge;
         let (timeout, budget) = (judge.timeout, judge.budget());
         let allowance =
@@ -293,8 +252,8 @@ impl<'q> PendingRequest<'q> {
             Ok(CallGrant::Elsewhere) => return Err(CallError::elsewhere()),
             Err(reason) => return Err(CallError::local(reason)),
         }
-        let mut sent = SentCall { pending: self, permit: Some(permit) };
-        let endpoint = sent.send();
+        permit.send(self.record, self.claim());
+        let endpoint = permit.endpoint();
         sends.fetch_add(1, Ordering::Relaxed);
         let (head_received, started) = (AtomicBool::new(false), Instant::now());
         let (key, request, traceparent) = (&self.key, self.request, self.traceparent.as_deref());
@@ -311,7 +270,41 @@ impl<'q> PendingRequest<'q> {
                 Err(self.state.transport_error(endpoint, TransportError::new(code, true)))
             }
         };
-        sent.end(answer, latency)
+        self.end(permit, answer, latency)
+    }
+
+    /// Takes in how a call went that was sent.
+    fn end(
+        &self,
+        permit: Permit<'_>,
+        answer: Result<Vec<u8>, CallError>,
+        latency: Duration,
+    ) -> Result<Fetched, CallError> {
+        let (format, probes_format) = (self.admission.format, permit.probes_format());
+        let ended = match answer {
+            Ok(body) => {
+                let usage = self.query.usage(&body);
+                // Only the call that tries the format reads the reply here; the others are read later.
+                let read = probes_format.then(|| {
+                    let read = self.query.read(format, self.attempt, &body);
+                    has_verdict(self.query, format, &body, &read)
+                });
+                permit.answered(latency, usage, read);
+                Ok(Fetched { body, latency, usage })
+            }
+            Err(error) => {
+                // Before the permit is given back, so that the next call is not refused as well.
+                if let Some(Objection::Parameter(parameter)) = error.objection {
+                    self.state.leave_out(self.record, &self.request.body, parameter);
+                }
+                permit.failed(&error);
+                Err(error)
+            }
+        };
+        if probes_format || ended.is_err() {
+            self.state.store_formats(self.record);
+        }
+        ended
     }
 }
 
@@ -330,84 +323,51 @@ pub(super) fn has_verdict(
     }
 }
 
-/// A request that is being fetched. Dropped without a judgment, it is left to whoever waits for it.
+/// A request that is being fetched. Dropped without a judgment, it is left to whoever waits for it, before the single-flight
+/// lets an equal request make the call.
 struct InFlight<'c> {
     pending: &'c PendingRequest<'c>,
     stored: bool,
+    /// Whether a call has failed that may have been paid for.
+    maybe_paid: bool,
+    retries: u32,
+}
+
+impl InFlight<'_> {
+    /// How long to wait before the call is sent again, or why it is not.
+    fn retry_delay(&mut self, error: &CallError, progress: &mut Progress) -> Result<Duration, Reason> {
+        let PendingRequest { state, admission, .. } = self.pending;
+        let fail = || Err(error.reason.clone());
+        match error.retry {
+            Retry::Never | Retry::Elsewhere => return fail(),
+            // The queue holds everybody back until the pause is over, and fails those who cannot wait for it.
+            Retry::Later => {
+                lock(&state.queue.state).judge_usage.retries += 1;
+                return Ok(Duration::ZERO);
+            }
+            Retry::Once if self.maybe_paid => return fail(),
+            Retry::Once => self.maybe_paid = true,
+            Retry::Freely => {}
+        }
+        progress.tries += 1;
+        if progress.tries >= state.judge.config.attempts {
+            return fail();
+        }
+        let backoff = lock(&state.queue.state).rng.backoff(self.retries);
+        self.retries += 1;
+        let delay = error.wait.unwrap_or(backoff);
+        let left = admission.deadline.saturating_duration_since(Instant::now());
+        if delay > left.min(MAX_WAIT) {
+            return fail();
+        }
+        Ok(delay)
+    }
 }
 
 impl Drop for InFlight<'_> {
     fn drop(&mut self) {
         if !self.stored && self.pending.claimed.load(Ordering::Relaxed) {
             self.pending.record.release(self.pending.claim());
-        }
-    }
-}
-
-/// A call on its way. Dropped there, because the deadline has passed or another one was faster, it is recorded as one that
-/// may have been paid for.
-struct SentCall<'c> {
-    pending: &'c PendingRequest<'c>,
-    permit: Option<Permit<'c>>,
-}
-
-impl SentCall<'_> {
-    /// Counts the call as sent, and returns the endpoint.
-    fn send(&mut self) -> usize {
-        self.permit.as_mut().map_or(0, |permit| {
-            permit.send();
-            permit.endpoint()
-        })
-    }
-
-    /// Records what the call has cost. Without a price there is no cost, and nothing was reserved.
-    fn spend(&self, reserved: f64, cost: Option<f64>) {
-        let cost = cost.unwrap_or(0.0);
-        if reserved > 0.0 || cost > 0.0 {
-            self.pending.record.spend(&self.pending.budget_key, reserved, cost);
-        }
-    }
-
-    fn end(mut self, answer: Result<Vec<u8>, CallError>, latency: Duration) -> Result<Fetched, CallError> {
-        let PendingRequest { query, attempt, admission, record, state, .. } = self.pending;
-        let Some(permit) = self.permit.take() else {
-            return Err(CallError::local(Code::Stopped.into()));
-        };
-        let (probes_format, reserved) = (permit.probes_format(), permit.reserved());
-        let ended = match answer {
-            Ok(body) => {
-                let usage = query.usage(&body);
-                // Only the call that tries the format reads the reply here; the others are read later.
-                let read = probes_format.then(|| {
-                    let read = query.read(admission.format, *attempt, &body);
-                    has_verdict(*query, admission.format, &body, &read)
-                });
-                self.spend(reserved, permit.answered(&CallReport { latency, usage, read }));
-                Ok(Fetched { body, latency, usage })
-            }
-            Err(error) => {
-                // Before the permit is given back, so that the next call is not refused as well.
-                if let Some(Objection::Parameter(parameter)) = error.objection {
-                    state.leave_out(*record, &self.pending.request.body, parameter);
-                }
-                self.spend(reserved, permit.failed(&error));
-                record.fail_call(self.pending.claim(), error.reason.code, error.maybe_paid());
-                Err(error)
-            }
-        };
-        if probes_format || ended.is_err() {
-            state.store_formats(*record);
-        }
-        ended
-    }
-}
-
-impl Drop for SentCall<'_> {
-    fn drop(&mut self) {
-        if let Some(permit) = self.permit.take() {
-            self.spend(permit.reserved(), permit.estimate());
-            drop(permit);
-            self.pending.record.fail_call(self.pending.claim(), Code::JudgeDeadline, true);
         }
     }
 }
