@@ -5,24 +5,25 @@
 //! sentence affirms. What is denied ("not A", "A is wrong") does not count, and two letters are no answer.
 
 use super::choice::ChoiceMode;
-use super::choice_options::{
-    ChoiceOptions, NEAR, first, is_mark, is_number_edge, matches, normal, plain, single, stands_alone,
+use super::choice_denial::{
+    DENYING, EXCLUDING, REFUSING, denies, is_affirmed, is_called_wrong, is_corrected, spelled_denials,
 };
-use plaudit_math::mark::{Announces, HASH, Marks, chosen_letter, is_blank, is_joint};
+use super::choice_mention::{Mention, is_separator, mentions};
+use super::choice_options::{
+    ChoiceOptions, first, is_mark, is_one_of, matches, normal, plain, single, stands_alone,
+};
+use super::choice_place::{LABELS, behind_box, choice_of_mine, joined_box, labels_of, last_box, tagged};
+use plaudit_math::mark::{is_blank, is_joint};
 use plaudit_math::{Options, Reference};
-use plaudit_text::{braced, is_space, strip};
-use std::borrow::Cow;
+use plaudit_text::{is_space, strip};
 
 /// The longest box that is read, in bytes. Nothing longer is an answer, and the work stays bounded.
 const MAX_LENGTH: usize = 1 << 12;
 /// How much of a line is read, in bytes.
 const LINE: usize = 1 << 10;
-/// How many lines with a label are read, from the last one on.
-const LABELS: usize = 16;
-/// Bytes between two boxes that belong together.
-const JOINED: usize = 64;
 /// The longest answer that is compared as mathematics, in bytes.
 const FORMULA: usize = 1 << 8;
+
 /// What a response says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chosen {
@@ -110,97 +111,12 @@ fn indexed(reference: &str, options: &ChoiceOptions) -> Option<char> {
     options.0.get(place).map(|option| option.letter)
 }
 
-/// What stands in the last `\boxed{...}` or `\fbox{...}`. Inside: nothing where it is never closed.
-fn last_box(text: &str) -> Option<Option<&str>> {
-    let bytes = text.as_bytes();
-    let find = |name: &str| memchr::memmem::rfind(bytes, name.as_bytes()).map(|at| at + name.len());
-    let rest = &text[find("\\boxed").max(find("\\fbox"))?..];
-    let gap = |char| is_space(char) || char == '~';
-    let whole = Some(rest.trim_start_matches(gap)).filter(|rest| rest.starts_with('{'));
-    Some(whole.and_then(|rest| braced(rest, 0)).map(|whole| &whole[1..whole.len() - 1]))
-}
-
-/// What stands behind the last box, of which this is the inside.
-fn behind_box<'t>(text: &'t str, inner: &str) -> &'t str {
-    let find = |name: &str| memchr::memmem::rfind(text.as_bytes(), name.as_bytes());
-    let from = find("\\boxed").max(find("\\fbox")).unwrap_or(0);
-    text[from..].split_once('{').and_then(|(_, rest)| rest.get(inner.len()..)).unwrap_or("")
-}
-
-/// What stands in the box before the last one, where no more than "or" and its like stands between them.
-fn joined_box(text: &str) -> Option<&str> {
-    let find = |name: &str| memchr::memmem::rfind(text.as_bytes(), name.as_bytes());
-    let before = &text[..find("\\boxed").max(find("\\fbox"))?];
-    let inner = last_box(before).flatten()?;
-    let gap = behind_box(before, inner).strip_prefix('}').filter(|gap| gap.len() <= JOINED)?;
-    let commands = ["\\text", "\\mbox", "\\qquad", "\\quad", "\\,"];
-    let words = commands.iter().fold(gap.to_owned(), |gap, command| gap.replace(command, ""));
-    (!gap.contains(['.', '!', '?', ':', '\n', '。']) && is_joint(&words)).then_some(inner)
-}
-
-/// What stands between the last `<answer>` and `</answer>`.
-fn tagged(text: &str) -> Option<&str> {
-    let end = memchr::memmem::rfind(text.as_bytes(), b"</answer>")?;
-    let start = memchr::memmem::rfind(&text.as_bytes()[..end], b"<answer>")?;
-    Some(&text[start + "<answer>".len()..end])
-}
-
-/// The letter that numbers an option: a Latin one in either case, or one of the alphabets that data sets number options in.
-fn letter(char: char) -> Option<char> {
-    match char {
-        'a'..='z' | 'A'..='Z' => Some(char.to_ascii_uppercase()),
-        'أ' | 'ا' | 'অ' | 'ক' => Some('A'),
-        'ب' | 'ব' | 'খ' => Some('B'),
-        'ج' | 'ড' | 'গ' => Some('C'),
-        'د' | 'ঢ' | 'ঘ' => Some('D'),
-        _ => None,
-    }
-}
-
-/// Words that may follow a letter that is meant as an answer.
-const AFTER: &str = "is isn't was are because since as and or but not nor so for which that with can can't cannot does \
-    doesn't has would seems looks appears by due given then also only must should will fails rather \
-    instead over oder und ou et o y e oppure atau veya или либо и ist es est é è ya porque weil car";
-/// Words that may stand before a letter that is meant as an answer.
-const BEFORE: &str = "option choice answer letter is be it's select choose pick chose selected so thus therefore hence \
-    then or and but not nor both to with either neither than of for as was are isn't say just only \
-    probably likely definitely clearly except never maybe perhaps possibly alternatively oder und ou et o y e oppure atau \
-    veya opción opção option opzione letra lettera lettre buchstabe la el die der das nicht kein bukan или либо и";
-/// Words between a denial and what it denies.
-const FILLING: &str =
-    "option choice answer letter the be is it it's that's to choose pick select think believe";
-/// Words that deny what follows them.
-const DENYING: &str = "not neither nor never except excluding isn't aren't wasn't weren't ain't don't doesn't didn't won't wouldn't \
-    can't cannot couldn't shouldn't no nicht kein keine não non не bukan không değil";
-/// Words that say of a letter before them that it is not the answer.
-const REFUSING: &str = "not wrong incorrect false out excluded impossible eliminated ruled unlikely";
-/// Words that deny or exclude an option's text in the same clause.
-const EXCLUDING: &str = "not no neither nor never none except excluding without anything isn't aren't cannot can't \
-    don't doesn't didn't wasn't won't wouldn't wrong incorrect false";
-/// Words after an answer that take it back.
-const CORRECTING: &str = "no nope wait actually sorry oops correction scratch hmm rather";
-/// Commands of LaTeX that deny what follows them, or strike it out.
-const DENYING_COMMANDS: [&str; 12] =
-    ["neg", "lnot", "not", "neq", "ne", "cancel", "xcancel", "bcancel", "sout", "st", "overline", "bar"];
-/// Words that begin another clause.
-const CLAUSES: &str = "because since as so but rather instead not over";
-
 struct ChoiceReader<'o> {
     options: &'o ChoiceOptions,
     /// The secret of the points at which formulas are compared.
     seed: u64,
     /// Whether the text of an option is an answer.
     texts: bool,
-}
-
-/// A letter that stands alone in a payload.
-struct Mention {
-    letter: char,
-    /// The offsets of the letter and after it.
-    span: (usize, usize),
-    denied: bool,
-    /// Whether it is asked about, or taken back: then another letter after it counts.
-    corrected: bool,
 }
 
 impl ChoiceReader<'_> {
@@ -256,7 +172,8 @@ impl ChoiceReader<'_> {
     /// A letter, a mark and its option's own text, which has several lines.
     fn of_lines(&self, text: &str) -> Chosen {
         let mut chars = text.trim_start_matches(is_mark).chars();
-        let name = chars.next().and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+        let name =
+            chars.next().and_then(|char| self.options.name(char)).filter(|name| self.options.has(*name));
         let mark = chars.next().filter(|mark| matches!(mark, '.' | ')' | ':'));
         match name {
             Some(letter)
@@ -315,7 +232,7 @@ impl ChoiceReader<'_> {
 
     /// A letter alone, a letter with a mark and a text, or the text of an option.
     fn exact(&self, payload: &str) -> Chosen {
-        let named = single(payload.trim_matches(is_mark)).and_then(|char| self.name(char));
+        let named = single(payload.trim_matches(is_mark)).and_then(|char| self.options.name(char));
         // A letter names its option, in brackets or not, though it be the text of another one.
         if let Some(letter) = named.filter(|letter| letter.is_ascii_alphabetic() && self.options.has(*letter))
         {
@@ -332,7 +249,7 @@ impl ChoiceReader<'_> {
             }
             let mut equal = equal.into_iter();
             match (
-                single(text).and_then(|char| self.name(char)).filter(|name| self.options.has(*name)),
+                single(text).and_then(|char| self.options.name(char)).filter(|name| self.options.has(*name)),
                 equal.next(),
                 equal.next(),
             ) {
@@ -350,16 +267,10 @@ impl ChoiceReader<'_> {
         self.labelled(payload.trim_start_matches(is_mark))
     }
 
-    /// What a character names options by: a letter, or a digit where the options have digits.
-    fn name(&self, char: char) -> Option<char> {
-        letter(char)
-            .or_else(|| Some(char).filter(|char| char.is_ascii_digit() && self.options.are_numbered()))
-    }
-
     /// A letter and a mark before the rest: `B) glass`, `B: glass`, `B. Glass`, `B - glass`.
     fn labelled(&self, text: &str) -> Chosen {
         let mut chars = text.chars();
-        let name = chars.next().and_then(|char| self.name(char));
+        let name = chars.next().and_then(|char| self.options.name(char));
         let Some(letter) = name.filter(|letter| self.options.has(*letter)) else {
             return Chosen::Nothing;
         };
@@ -393,7 +304,7 @@ impl ChoiceReader<'_> {
         }
         let is_corrected = || {
             is_corrected(rest)
-                && self.mentions(rest).iter().any(|other| other.letter != letter && !other.denied)
+                && mentions(rest, self.options).iter().any(|other| other.letter != letter && !other.denied)
         };
         let is_list = self.lists_another(rest, letter) || lists_all(rest, letter);
         if is_list || self.is_text_of_another(rest, letter) || is_corrected() {
@@ -428,14 +339,15 @@ impl ChoiceReader<'_> {
         let end = next.find([',', ';', '/', '|', '&', '、', '和', '与', '或', '及']).unwrap_or(next.len());
         let piece = next[..end].trim_matches(is_mark);
         let mut chars = piece.chars();
-        let name = chars.next().and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+        let name =
+            chars.next().and_then(|char| self.options.name(char)).filter(|name| self.options.has(*name));
         name.is_some_and(|name| name != letter)
             && (chars.as_str().is_empty() || chars.as_str().starts_with([')', ']', ':', '.']))
     }
 
     /// The letter that a sentence affirms: the one that it begins with, or the only one.
     fn mentioned(&self, text: &str) -> Chosen {
-        let mentions = self.mentions(text);
+        let mentions = mentions(text, self.options);
         for pair in mentions.windows(2) {
             let [left, right] = pair else { continue };
             let listed = is_separator(&text[left.span.1..right.span.0]);
@@ -466,73 +378,6 @@ impl ChoiceReader<'_> {
             true => Chosen::Letter(first.letter),
             false => Chosen::Ambiguous,
         }
-    }
-
-    /// The capital letters that stand alone and name options, small ones after "option", and digits that name options.
-    fn mentions(&self, text: &str) -> Vec<Mention> {
-        let mut mentions: Vec<Mention> = Vec::new();
-        for (at, char) in text.char_indices() {
-            let small = char.is_ascii_lowercase();
-            if char.is_ascii() && !char.is_ascii_alphanumeric() {
-                continue;
-            }
-            let Some(letter) = self.name(char).filter(|letter| self.options.has(*letter)) else { continue };
-            let (before, after) = (&text[..at], &text[at + char.len_utf8()..]);
-            let (before, after) = (last(before, NEAR), first(after, NEAR));
-            if !is_alone(before, after) || (char.is_ascii_digit() && !is_number_edge(before, after)) {
-                continue;
-            }
-            let word = last_word(before).unwrap_or("");
-            let named = is_one_of(word.trim_matches(is_mark), "option choice");
-            if (small && !named) || !self.is_meant(letter, before, after) {
-                continue;
-            }
-            let chained = mentions.last().is_some_and(|last: &Mention| {
-                last.denied && is_one_of(word, "or and nor") && is_separator(&text[last.span.1..at])
-            });
-            let denied = chained || is_denied(before) || is_refused(after);
-            let corrected = is_corrected(after);
-            mentions.push(Mention { letter, span: (at, at + char.len_utf8()), denied, corrected });
-        }
-        for at in 0..mentions.len() {
-            let letter = mentions[at].letter;
-            // A payload is short, so that looking through the rest of it is cheap.
-            let is_replaced =
-                || mentions[at + 1..].iter().any(|later| later.letter != letter && !later.denied);
-            mentions[at].denied |= mentions[at].corrected && is_replaced();
-        }
-        mentions
-    }
-
-    /// Whether a letter is meant as an answer, and is no article, pronoun or part of a name: "A good choice", "I think",
-    /// "vitamin B", "B cells".
-    fn is_meant(&self, letter: char, before: &str, after: &str) -> bool {
-        // "N/A" names no option.
-        if letter == 'A' && (before.ends_with("N/") || before.ends_with("n/")) {
-            return false;
-        }
-        // An abbreviation, as in "B. coli".
-        let dotted = after.strip_prefix('.').map(|after| after.trim_start_matches(is_space));
-        if dotted.is_some_and(|after| after.starts_with(|next: char| next.is_lowercase())) {
-            return false;
-        }
-        let follows = match after.strip_prefix(is_space).map(|after| after.trim_start_matches(is_space)) {
-            Some(rest) if rest.starts_with(|next: char| next.is_lowercase()) => {
-                let word =
-                    rest.split(|char: char| is_space(char) || ",.;:!?)".contains(char)).next().unwrap_or("");
-                is_one_of(word, AFTER)
-                    || matches(&normal(rest.trim_matches(is_mark)), self.options.text(letter))
-            }
-            _ => true,
-        };
-        let spaced = before.ends_with(is_space);
-        let leads = match last_word(before).filter(|_| spaced) {
-            None => true,
-            Some(word) if word.ends_with(|char: char| !char.is_alphanumeric() && char != '-') => true,
-            Some(word) if single(word).is_some_and(|char| self.options.has(char)) => true,
-            Some(word) => is_one_of(word.trim_start_matches(is_mark), BEFORE) || !word.is_ascii(),
-        };
-        follows && leads
     }
 
     /// The only option whose text a payload affirms.
@@ -569,7 +414,8 @@ impl ChoiceReader<'_> {
             [(from, to, letter)] => {
                 let around = [&text[..*from], &text[*to..]].concat();
                 let beside = single(around.trim_matches(is_mark)).filter(|char| *char != 'a');
-                let beside = beside.and_then(|char| self.name(char)).filter(|name| self.options.has(*name));
+                let beside =
+                    beside.and_then(|char| self.options.name(char)).filter(|name| self.options.has(*name));
                 if beside.is_some_and(|other| other != *letter) {
                     Chosen::Ambiguous
                 } else {
@@ -579,87 +425,6 @@ impl ChoiceReader<'_> {
             _ => Chosen::Ambiguous,
         }
     }
-}
-
-/// Where answers of a line begin, from its end: after `answer:`, or with `phrases` also after "the answer is", at the letter of
-/// an option that is chosen, and after `####`. Below the last line a letter alone must follow that: else it is a heading.
-fn labels_of(line: &str, phrases: bool, is_last: bool) -> impl Iterator<Item = usize> + '_ {
-    // A heading: the answer stands below it.
-    let heading = line.trim_matches(|char: char| is_mark(char) || char == '#');
-    let heading = phrases
-        && ["answer", "final answer", "correct answer"]
-            .iter()
-            .any(|known| heading.eq_ignore_ascii_case(known));
-    let hash = memchr::memmem::rfind(line.as_bytes(), HASH.as_bytes()).map(|at| at + HASH.len());
-    let hash = hash.filter(|at| {
-        let rest = line[*at..].trim_matches(is_mark);
-        phrases && if is_last { !rest.is_empty() } else { single(rest).is_some() }
-    });
-    let marked = Marks::new(line, 0).take(LABELS).filter_map(move |mark| {
-        let label = || {
-            let verb = || behind_verb(line, mark.end).or_else(|| mark.behind_foreign(line));
-            behind_colon(line, mark.end).or_else(|| verb().filter(|_| phrases))
-        };
-        match mark.announces {
-            Announces::Answer => label(),
-            Announces::Option if phrases => chosen_letter(line, mark.end).or_else(|| {
-                let before =
-                    last(&line[..mark.end], NEAR).rsplit_once(is_space).map_or("", |(before, _)| before);
-                let word = last_word(before)?.trim_matches(is_mark);
-                is_one_of(word, "correct right best").then(label).flatten()
-            }),
-            Announces::Option => None,
-        }
-    });
-    let whole = if heading { Some(line.len()) } else { hash };
-    whole.into_iter().chain(marked.filter(move |_| !heading))
-}
-
-/// What a line chooses in the first person: `C` of "So I would choose option C".
-fn choice_of_mine(line: &str) -> Option<&str> {
-    let mut rest = line.trim_start_matches(is_mark);
-    let mut step = |words: &str| {
-        let word = rest.split(is_space).next().unwrap_or("");
-        let found = is_one_of(word.trim_matches(is_mark), words);
-        if found {
-            rest = rest[word.len()..].trim_start_matches(is_space);
-        }
-        found
-    };
-    step("so thus therefore hence");
-    let mine = step("i we i'd i'll");
-    step("would will must therefore thus");
-    let chooses = step("choose pick select chose");
-    step("option answer choice");
-    (mine && chooses).then_some(rest)
-}
-
-/// How many bytes of marks stand between a word and what belongs to it.
-fn marks(rest: &str) -> usize {
-    rest.len() - rest.trim_start_matches(|char: char| is_space(char) || "*_`\"'】]".contains(char)).len()
-}
-
-/// Where a line goes on behind the colon that follows a word.
-fn behind_colon(line: &str, end: usize) -> Option<usize> {
-    let start = end + marks(&line[end..]);
-    let colon = line[start..].chars().next().filter(|char| matches!(char, ':' | '：'))?;
-    Some(start + colon.len_utf8())
-}
-
-/// Where a line goes on behind the verb that follows a word.
-fn behind_verb(line: &str, end: usize) -> Option<usize> {
-    if line[..end].ends_with("案") {
-        let rest = line[end..].strip_prefix(['是', '为']).unwrap_or(&line[end..]);
-        return Some(line.len() - rest.len());
-    }
-    let start = end + marks(&line[end..]);
-    let rest = &line[start..];
-    let verbs = ["is", "would be", "must be", "should be"].into_iter();
-    let is = |verb: &&str| first(rest, verb.len()).eq_ignore_ascii_case(verb);
-    let after = start + verbs.into_iter().find(is).filter(|_| start > end)?.len();
-    let ends =
-        !line[after..].starts_with(|next: char| next.is_ascii_alphanumeric() || matches!(next, '\'' | '’'));
-    ends.then_some(after)
 }
 
 /// A payload without the tag that ends the text: `<eoa>`, `<|im_end|>`.
@@ -716,210 +481,6 @@ fn lists_all(rest: &str, letter: char) -> bool {
     }
     let denied = |word: &str| is_one_of(word, DENYING) || is_one_of(word, REFUSING);
     found > 1 && !rest.split(|char: char| is_space(char) || ",.;:!?".contains(char)).any(denied)
-}
-
-/// Whether a payload without an answer says that there is none.
-fn denies(payload: &str) -> bool {
-    payload
-        .split(|char: char| is_space(char) || is_mark(char) && char != '\'')
-        .any(|word| is_one_of(word, "none neither not no wrong incorrect false"))
-}
-
-/// The end of a text, of at most so many bytes.
-fn last(text: &str, most: usize) -> &str {
-    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
-}
-
-/// Whether a word is one of several, whatever its case.
-fn is_one_of(word: &str, words: &str) -> bool {
-    words.split(' ').any(|known| word.eq_ignore_ascii_case(known))
-}
-
-/// Whether the clause around an option's text affirms it: "not the glass rod", "anything but the glass rod" and "the glass rod is
-/// wrong" do not; "glass rod, not wool thread" does.
-fn is_affirmed(before: &str, after: &str) -> bool {
-    let ends = |char: char| ",.;:!?()".contains(char);
-    let words = |clause: &'_ str| -> Vec<String> {
-        let trimmed = clause.split(is_space).map(|word| word.trim_matches(is_mark).to_owned());
-        trimmed.filter(|word| !word.is_empty()).collect()
-    };
-    let mut clause = words(before.rsplit(ends).next().unwrap_or(""));
-    if let Some(but) = clause.iter().rposition(|word| word == "but") {
-        let all = but.checked_sub(1).is_some_and(|at| is_one_of(&clause[at], "anything everything all any"));
-        if all {
-            return false;
-        }
-        clause.drain(..=but);
-    }
-    let excluded = |pair: &[String]| match pair {
-        [first, second] => {
-            second == "than" && is_one_of(first, "rather other") || second == "of" && first == "instead"
-        }
-        _ => false,
-    };
-    let joined = clause.last().is_some_and(|word| is_one_of(word, "or and"));
-    if joined || clause.iter().any(|word| is_one_of(word, EXCLUDING)) || clause.windows(2).any(excluded) {
-        return false;
-    }
-    let rest = after.split(ends).next().unwrap_or("");
-    let rest = words(rest);
-    let own = rest.iter().take_while(|word| !is_one_of(word, CLAUSES));
-    let own: Vec<&String> = own.collect();
-    let refused = own.iter().any(|word| is_one_of(word, EXCLUDING));
-    // "The glass rod is not" ends before the denial.
-    let denied = !own.is_empty()
-        && rest.get(own.len()).is_some_and(|word| word == "not")
-        && own
-            .last()
-            .is_some_and(|word| is_one_of(word, "is are was does do did will would can could should"));
-    !refused && !denied && !own.first().is_some_and(|word| is_one_of(word, "or and"))
-}
-
-/// Whether a letter between two parts stands alone. Scripts without spaces between words may be beside it.
-fn is_alone(before: &str, after: &str) -> bool {
-    let joins = |char: char| char.is_alphanumeric() && char < '\u{2e80}' || "-'’_".contains(char);
-    let mut next = after.chars();
-    let (first, second) = (next.next(), next.next());
-    // A possessive or a contraction; a quotation mark that closes is none.
-    let after_joins = first.is_some_and(|first| match first {
-        '-' | '\'' | '’' => second.is_some_and(char::is_alphanumeric),
-        // A subscript or an exponent.
-        '_' | '^' => second.is_some_and(|second| second.is_alphanumeric() || second == '{'),
-        other => joins(other),
-    });
-    let mut previous = before.chars().rev();
-    let (last, earlier) = (previous.next(), previous.next());
-    let before_joins = last.is_some_and(|last| match last {
-        '-' | '\'' | '’' | '_' => earlier.is_some_and(char::is_alphanumeric),
-        other => joins(other),
-    });
-    !after_joins && !before_joins
-}
-
-/// The last word of what comes before a letter, with its marks.
-fn last_word(before: &str) -> Option<&str> {
-    before.trim_end_matches(is_space).rsplit(is_space).next().filter(|word| !word.is_empty())
-}
-
-/// Whether the words before a letter deny it: "not A", "neither A", "isn't option A", "anything but A", "rather than A".
-fn is_denied(before: &str) -> bool {
-    // A comma or a colon ends what a word denies; brackets and emphasis do not.
-    const JOINED: [char; 10] = ['*', '_', '`', '(', '[', '{', '$', '"', '“', '‘'];
-    let words = before.trim_end_matches(is_space).rsplit(is_space);
-    let words = words.map(|word| word.trim_start_matches(is_mark).trim_end_matches(JOINED));
-    let mut words = words.filter(|word| !word.is_empty());
-    let mut word = words.next();
-    while word.is_some_and(|word| is_one_of(word, FILLING)) {
-        word = words.next();
-    }
-    let Some(word) = word else { return false };
-    let earlier = || words.clone().next().unwrap_or("").trim_matches(is_mark);
-    is_one_of(word, DENYING)
-        || word.eq_ignore_ascii_case("but") && is_one_of(earlier(), "anything everything all any")
-        || is_one_of(word, "of than") && is_one_of(earlier(), "instead rather other")
-}
-
-/// Whether the words after a letter refuse it: "A is wrong", "A isn't", "A cannot be", "A is not right".
-fn is_refused(after: &str) -> bool {
-    // "B? No."
-    if let Some(said) = after.trim_start_matches(is_mark).strip_prefix('?') {
-        let said = said.split(['.', '!', ',', ';']).next().unwrap_or("");
-        return is_one_of(said.trim_matches(is_mark), "no nope never wrong incorrect");
-    }
-    let after = after.trim_start_matches([')', ']', '*', '_']);
-    let clause = after.split([',', '.', ';', '!', '?']).next().unwrap_or("");
-    let mut words =
-        clause.split(is_space).filter(|word| !word.is_empty()).map(|word| word.trim_matches(is_mark));
-    match words.next() {
-        Some(word)
-            if is_one_of(word, "isn't wasn't ain't cannot can't couldn't doesn't won't wouldn't fails") =>
-        {
-            true
-        }
-        Some(word) if is_one_of(word, "is are was looks seems must can would does") => {
-            words.take(2).any(|word| is_one_of(word, REFUSING))
-        }
-        _ => false,
-    }
-}
-
-/// Whether the words after the bracket of a letter say that it is not the answer. What else they say is of the option itself, as in
-/// "(B) isn't a metal".
-fn is_called_wrong(after: &str) -> bool {
-    let clause = after.split([',', '.', ';', '!', '?']).next().unwrap_or("");
-    let mut words = clause.split(is_space).filter(|word| !word.is_empty());
-    let negated = match words.next() {
-        Some(word) if is_one_of(word, "isn't wasn't ain't can't cannot couldn't") => true,
-        Some(word) => is_one_of(word, "is was") && words.next().is_some_and(|next| is_one_of(next, "not")),
-        None => false,
-    };
-    let mut words = words.skip_while(|word| is_one_of(word, "be the a"));
-    negated && words.next().is_some_and(|word| is_one_of(word, "right correct answer it"))
-}
-
-/// Whether what follows a letter asks about it or takes it back: "A? No, B", "A, no, B", "A ... wait, B".
-fn is_corrected(after: &str) -> bool {
-    let rest = after.trim_start_matches(|char: char| is_mark(char) || "-–—…/".contains(char));
-    let word = rest.split(|char: char| !char.is_alphanumeric() && char != '\'').next().unwrap_or("");
-    let ends = || rest[word.len()..].starts_with(|next: char| !is_space(next));
-    rest.starts_with('?') || is_one_of(word, CORRECTING) && (!word.eq_ignore_ascii_case("no") || ends())
-}
-
-/// The text with signs of denial as words: `¬A`, `!A`, `~A`, `\neg A`, `x \neq A`, and `~~A~~` that is struck out, are "not A".
-fn spelled_denials(text: &str) -> Cow<'_, str> {
-    if !text.contains(['¬', '￢', '≠', '!', '~', '∼', '\\', '’', '<']) {
-        return Cow::Borrowed(text);
-    }
-    let (mut out, mut rest, mut struck) = (String::with_capacity(text.len()), text, false);
-    while let Some(char) = rest.chars().next() {
-        let after = &rest[char.len_utf8()..];
-        // A sign before a letter denies it where nothing is joined to the sign; `option~B` has a space of LaTeX.
-        let is_free = !out.ends_with(|last: char| last.is_alphanumeric() || "}\\!".contains(last));
-        let leads = after.starts_with(|next: char| next.is_alphanumeric() || "([{*$".contains(next));
-        let command = after.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let step = match char {
-            '~' if after.starts_with('~') => {
-                struck = !struck;
-                out.push_str(if struck { " not " } else { " , " });
-                2
-            }
-            '<' if ["del>", "s>", "strike>"].iter().any(|tag| after.starts_with(tag)) => {
-                out.push_str(" not ");
-                1 + after.find('>').map_or(0, |end| end + 1)
-            }
-            '!' if after.starts_with('=') => {
-                out.push_str(" not ");
-                2
-            }
-            '¬' | '￢' | '≠' => {
-                out.push_str(" not ");
-                char.len_utf8()
-            }
-            '!' | '~' | '∼' if is_free && leads => {
-                out.push_str(" not ");
-                char.len_utf8()
-            }
-            '\\' if DENYING_COMMANDS.contains(&&after[..command]) => {
-                out.push_str(" not ");
-                1 + command
-            }
-            '’' => {
-                out.push('\'');
-                char.len_utf8()
-            }
-            other => {
-                out.push(other);
-                other.len_utf8()
-            }
-        };
-        rest = &rest[step..];
-    }
-    Cow::Owned(out)
-}
-
-/// Whether what stands between two letters only lists them, and is not the bracket of "B (A conducts)".
-fn is_separator(gap: &str) -> bool {
-    strip(gap) != "(" && is_joint(gap)
 }
 
 #[cfg(test)]

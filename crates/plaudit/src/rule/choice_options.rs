@@ -157,6 +157,11 @@ impl ChoiceOptions {
         self.0.iter().any(|option| option.letter.is_ascii_digit())
     }
 
+    /// What a character names options by: a letter, or a digit where the options have digits.
+    pub(super) fn name(&self, char: char) -> Option<char> {
+        letter(char).or_else(|| Some(char).filter(|char| char.is_ascii_digit() && self.are_numbered()))
+    }
+
     /// The text of an option, normalised; empty where it has none.
     pub(super) fn text(&self, letter: char) -> &str {
         self.0.iter().find(|option| option.letter == letter).map_or("", |option| option.text.as_str())
@@ -290,6 +295,18 @@ fn option(label: &str, text: &Value) -> Result<Option<ChoiceOption>, &'static st
     Ok(Some(ChoiceOption { letter: letter.to_ascii_uppercase(), text, bare, written }))
 }
 
+/// The letter that numbers an option: a Latin one in either case, or one of the alphabets that data sets number options in.
+fn letter(char: char) -> Option<char> {
+    match char {
+        'a'..='z' | 'A'..='Z' => Some(char.to_ascii_uppercase()),
+        'أ' | 'ا' | 'অ' | 'ক' => Some('A'),
+        'ب' | 'ব' | 'খ' => Some('B'),
+        'ج' | 'ড' | 'গ' => Some('C'),
+        'د' | 'ঢ' | 'ঘ' => Some('D'),
+        _ => None,
+    }
+}
+
 /// The only character of a text.
 pub(super) fn single(text: &str) -> Option<char> {
     let mut chars = text.chars();
@@ -401,6 +418,21 @@ pub(super) fn is_mark(char: char) -> bool {
 /// The beginning of a text, of at most so many bytes.
 pub(super) fn first(text: &str, most: usize) -> &str {
     &text[..text.floor_char_boundary(most)]
+}
+
+/// The end of a text, of at most so many bytes.
+pub(super) fn last(text: &str, most: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(most))..]
+}
+
+/// Whether a word is one of several, whatever its case.
+pub(super) fn is_one_of(word: &str, words: &str) -> bool {
+    words.split(' ').any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// The last word of what comes before a letter, with its marks.
+pub(super) fn last_word(before: &str) -> Option<&str> {
+    before.trim_end_matches(is_space).rsplit(is_space).next().filter(|word| !word.is_empty())
 }
 
 /// Whether one normalised text is the other, or a whole-word part of it.

@@ -15,7 +15,13 @@ pub mod choice;
 #[cfg(feature = "math")]
 mod choice_answer;
 #[cfg(feature = "math")]
+mod choice_denial;
+#[cfg(feature = "math")]
+mod choice_mention;
+#[cfg(feature = "math")]
 mod choice_options;
+#[cfg(feature = "math")]
+mod choice_place;
 #[cfg(feature = "math")]
 mod choice_published;
 #[cfg(feature = "code")]
