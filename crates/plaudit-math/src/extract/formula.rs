@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use memchr::memrchr_iter;
 
-use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, is_joint, listed, trimmed};
+use super::boxes::{is_joint, listed};
+use super::{Found, MAX_SENTENCE, MAX_TAIL, MAX_WHOLE, Rule, ceil, floor, trimmed};
 use crate::unit::is_unit_word;
 use crate::word::{Word, meaning};
 use plaudit_text::closing_brace;
