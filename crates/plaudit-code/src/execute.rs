@@ -332,7 +332,12 @@ impl Program {
                 "setup": setup, "source": source, "candidate": candidate, "prompt": prompt, "function": function,
                 "libraries": libraries(setup, source), "nodes": nodes.name(),
             });
-            add_harness(&mut test, &self.language, &[NODES, WIRE, RUNNER, TEST_SIDE], &request);
+            add_harness(
+                &mut test,
+                &self.language,
+                &[NODES, WIRE, RUNNER, TEST_SOURCE, TEST_OBJECTS, TEST_SIDE],
+                &request,
+            );
             return run_script(sandbox, &job, &test);
         }
         self.run_alone(sandbox, case, &job)
@@ -456,11 +461,14 @@ fn with_patience(job: &Job, patience: u32) -> Cow<'_, Job> {
     Cow::Owned(job)
 }
 
-/// The harness: what both sides need, with nodes of lists and trees, the side of the program, that of the test, both in one, and the libraries that tests use.
+/// The harness: what both sides need, with nodes of lists and trees, the side of the program, that of the test in three parts, both sides in
+/// one, and the libraries that tests use.
 const NODES: &str = include_str!("python/nodes.py");
 const WIRE: &str = include_str!("python/wire.py");
 const PROGRAM_SIDE: &str = include_str!("python/program.py");
 const RUNNER: &str = include_str!("python/runner.py");
+const TEST_SOURCE: &str = include_str!("python/test_source.py");
+const TEST_OBJECTS: &str = include_str!("python/test_objects.py");
 const TEST_SIDE: &str = include_str!("python/test.py");
 const TOGETHER: &str = include_str!("python/together.py");
 const LIBRARIES: [(&str, &str); 2] =
