@@ -1,6 +1,6 @@
 //! The plaudit service: rewards over HTTP for any number of trainings, with jobs, metrics and a dashboard.
 //!
-//! A request passes [`http`] (listener, timeouts, authentication, body) and reaches a handler in `api/`, or in `compat/` where it comes
+//! A request passes `http/` (listener, timeouts, authentication, body) and reaches a handler in `api/`, or in `compat/` where it comes
 //! from another trainer's client. Handlers share `AppState`: recipes, tokens, limits, `runs/` (the trainings that are scored for) and
 //! `jobs/` (background scoring). `api/routes.rs` is the list of all paths; `/openapi.json` is made of the same list.
 

@@ -29,89 +29,89 @@
 
 // In the order of the path of a batch.
 
-/// Recipe files: what a user writes. All errors at once, with lines.
+// Recipe files: what a user writes. All errors at once, with lines.
 pub mod recipe;
 
-/// Rewards by name: rules, judged rewards and custom ones.
+// Rewards by name: rules, judged rewards and custom ones.
 pub mod registry;
 
-/// Parameters, ranges and schemas that all rewards share.
+// Parameters, ranges and schemas that all rewards share.
 pub mod reward;
 
-/// Free questions to the judges of a recipe, which custom rewards may ask.
+// Free questions to the judges of a recipe, which custom rewards may ask.
 pub mod question;
 
-/// What a recipe means: loaded rewards, resolved judges, weights, gates and routes.
+// What a recipe means: loaded rewards, resolved judges, weights, gates and routes.
 pub mod plan;
 
-/// Reads rollouts from JSON lines and trainers' formats.
+// Reads rollouts from JSON lines and trainers' formats.
 pub mod input;
 
-/// A response made of turns: the normal form of every wire form.
+// A response made of turns: the normal form of every wire form.
 pub mod conversation;
 
-/// A prompt, a response and what belongs to them.
+// A prompt, a response and what belongs to them.
 pub mod rollout;
 
-/// Groups of rollouts with one prompt.
+// Groups of rollouts with one prompt.
 pub mod group;
 
-/// Collects the members of a group that arrive one by one.
+// Collects the members of a group that arrive one by one.
 pub mod join;
 
-/// Scores batches: rules, custom rewards, judges, totals, report.
+// Scores batches: rules, custom rewards, judges, totals, report.
 pub mod engine;
 
-/// Rewards that need no judge.
+// Rewards that need no judge.
 pub mod rule;
 
-/// Text views and searches that rules share.
+// Text views and searches that rules share.
 pub mod text;
 
-/// Token counts by the tokenizers of models.
+// Token counts by the tokenizers of models.
 pub mod tokenizer;
 
-/// Runs the programs of responses against their tests in a sandbox.
+// Runs the programs of responses against their tests in a sandbox.
 #[cfg(feature = "code")]
 pub mod code;
 #[cfg(not(feature = "code"))]
 #[path = "code/absent.rs"]
 pub mod code;
 
-/// LLM judges: rewards, prompts, answers, client and runner.
+// LLM judges: rewards, prompts, answers, client and runner.
 pub mod judge;
 
-/// Turns comparisons and rankings into scores.
+// Turns comparisons and rankings into scores.
 pub mod aggregate;
 
-/// What stores judgments and the results of programs must do, and a record in memory.
+// What stores judgments and the results of programs must do, and a record in memory.
 pub mod record;
 
-/// Stores judgments and the results of programs, on disk or in Redis.
+// Stores judgments and the results of programs, on disk or in Redis.
 pub mod journal;
 
-/// Combines the outcomes of components into a total.
+// Combines the outcomes of components into a total.
 pub mod compose;
 
-/// What a component says of a rollout: scored, floored, skipped or invalid.
+// What a component says of a rollout: scored, floored, skipped or invalid.
 pub mod outcome;
 
-/// Stable codes and messages for everything that has no value.
+// Stable codes and messages for everything that has no value.
 pub mod reason;
 
-/// Rows and statistics of a scored batch.
+// Rows and statistics of a scored batch.
 pub mod report;
 
-/// Statistics over rollouts, groups, judges and steps.
+// Statistics over rollouts, groups, judges and steps.
 pub mod statistics;
 
-/// When a run in which nothing can be scored ends.
+// When a run in which nothing can be scored ends.
 pub mod abort;
 
-/// Errors that stop a run.
+// Errors that stop a run.
 pub mod error;
 
-/// Thread pool, clocks, deadlines and cancellation.
+// Thread pool, clocks, deadlines and cancellation.
 pub mod exec;
 
 #[cfg(feature = "tls")]

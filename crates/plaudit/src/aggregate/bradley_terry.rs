@@ -106,7 +106,7 @@ impl Aggregator for BradleyTerry {
         ParamError::check(within(self.signal_gate, 0.0, 1.0), "signal_gate", "must be between 0 and 1")
     }
 
-    /// The score of a response is its strength over [`FULL`], bent so that no score passes 1: it grows evenly where nearly all
+    /// The score of a response is its strength over `FULL`, bent so that no score passes 1: it grows evenly where nearly all
     /// strengths are, because trainers use distances, and the margin by which a response is expected to win tells but ranks
     /// once a judge is sure of most pairs. The error follows from the covariance by the delta method.
     fn aggregate(

@@ -1,5 +1,5 @@
 //! Judge endpoints: path, request body and how the reply is read, one file each. A new endpoint is a file, a variant of
-//! [`Endpoint`] and the line of [`Endpoint::protocol`] that the compiler then asks for.
+//! [`Endpoint`] and the line of `Endpoint::protocol` that the compiler then asks for.
 
 mod chat;
 mod classify;
