@@ -8,8 +8,8 @@ use crate::code::executor::{CodeResult, Executor, ProgramLane};
 use crate::code::task::{CodeTask, ProgramInput, StoredRun, TaskMaker};
 use crate::code::{CodeReward, Isolation, Language, SandboxError, SandboxPolicy};
 use crate::error::RunError;
-use crate::exec::single_flight::{FlightRole, SingleFlight, follow};
-use crate::exec::{CancelToken, SharedRuntime};
+use crate::exec::single_flight::SingleFlight;
+use crate::exec::{CancelToken, SharedRuntime, unless_cancelled};
 use crate::group::Group;
 use crate::outcome::Outcome;
 use crate::plan::{Plan, Scorer};
@@ -127,13 +127,7 @@ impl CodeRunner {
             let start = |task: CodeTask| {
                 let (runner, cancel) = (Arc::clone(self), cancel.cloned());
                 runtime.spawn(async move {
-                    let run = runner.run(task, group, cancel.clone());
-                    let Some(cancel) = &cancel else { return run.await };
-                    tokio::select! {
-                        biased;
-                        () = cancel.cancelled() => Err(Code::Stopped.into()),
-                        result = run => result,
-                    }
+                    unless_cancelled(cancel.as_ref(), runner.run(task, group, cancel.clone())).await?
                 })
             };
             under_way.push(tasks.into_iter().map(start).collect::<Vec<_>>());
@@ -154,23 +148,17 @@ impl CodeRunner {
     async fn run(&self, task: CodeTask, group: u64, cancel: Option<CancelToken>) -> CodeResult {
         let key = task.key(self.isolation() != Some(Isolation::None));
         let flights = self.executor.as_ref().map_or(&self.flights, |executor| &executor.flights);
-        let body = loop {
-            match flights.join(&key) {
-                FlightRole::Leader(leader) => {
-                    let fetched = self.fetch(&task, &key, group, cancel).await;
-                    // That this caller has no more time does not concern others.
-                    let own = matches!(&fetched, Err(reason) if matches!(reason.code, Code::Stopped | Code::GroupDeadline));
-                    if !own {
-                        leader.publish(fetched.clone());
-                    }
-                    break fetched?;
+        let body = match flights.lead(&key).await {
+            Ok(leader) => {
+                let fetched = self.fetch(&task, &key, group, cancel).await;
+                // That this caller has no more time does not concern others.
+                let own = matches!(&fetched, Err(reason) if matches!(reason.code, Code::Stopped | Code::GroupDeadline));
+                if !own {
+                    leader.publish(fetched.clone());
                 }
-                FlightRole::Follower(flight) => {
-                    if let Some(result) = follow(flight).await {
-                        break result?;
-                    }
-                }
+                fetched?
             }
+            Err(shared) => shared?,
         };
         serde_json::from_slice(&body).map_err(|_| Code::JournalDamaged.into())
     }

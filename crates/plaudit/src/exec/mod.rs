@@ -98,9 +98,22 @@ impl CancelToken {
     }
 
     /// Resolves when the call is cancelled.
-    pub(crate) async fn cancelled(&self) {
+    async fn cancelled(&self) {
         // It cannot fail, because the sender lives as long as this token.
         let _ = self.0.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+}
+
+/// What some work comes to, unless the call that it is for is cancelled first.
+pub(crate) async fn unless_cancelled<T>(
+    cancel: Option<&CancelToken>,
+    work: impl Future<Output = T>,
+) -> Result<T, Code> {
+    let Some(cancel) = cancel else { return Ok(work.await) };
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => Err(Code::Stopped),
+        done = work => Ok(done),
     }
 }
 

@@ -18,12 +18,6 @@ pub(crate) struct SingleFlight {
     flights: Flights,
 }
 
-/// Whether a request makes the call, or waits for it.
-pub(crate) enum FlightRole<'f> {
-    Leader(Leader<'f>),
-    Follower(watch::Receiver<Option<FlightResult>>),
-}
-
 /// The request that makes the call. Dropped without a result, it leaves the call to the next.
 pub(crate) struct Leader<'f> {
     flights: &'f Flights,
@@ -32,14 +26,30 @@ pub(crate) struct Leader<'f> {
 }
 
 impl SingleFlight {
-    pub(crate) fn join(&self, key: &FlightKey) -> FlightRole<'_> {
+    /// The lead of a call, or what an equal one came to that was under way.
+    pub(crate) async fn lead(&self, key: &FlightKey) -> Result<Leader<'_>, FlightResult> {
+        loop {
+            let mut flight = match self.join(key) {
+                Ok(leader) => return Ok(leader),
+                Err(flight) => flight,
+            };
+            let result = flight.wait_for(Option::is_some).await.ok().and_then(|result| result.clone());
+            // Where its leader was dropped, the next one makes the call.
+            if let Some(result) = result {
+                return Err(result);
+            }
+        }
+    }
+
+    /// The lead of a call, or the equal one that is under way.
+    fn join(&self, key: &FlightKey) -> Result<Leader<'_>, watch::Receiver<Option<FlightResult>>> {
         let mut flights = lock(&self.flights);
         if let Some(flight) = flights.get(key) {
-            return FlightRole::Follower(flight.clone());
+            return Err(flight.clone());
         }
         let (sender, receiver) = watch::channel(None);
         flights.insert(*key, receiver);
-        FlightRole::Leader(Leader { flights: &self.flights, key: *key, sender })
+        Ok(Leader { flights: &self.flights, key: *key, sender })
     }
 }
 
@@ -53,9 +63,4 @@ impl Drop for Leader<'_> {
     fn drop(&mut self) {
         lock(self.flights).remove(&self.key);
     }
-}
-
-/// The result of the call, or none where its leader was dropped.
-pub(crate) async fn follow(mut flight: watch::Receiver<Option<FlightResult>>) -> Option<FlightResult> {
-    flight.wait_for(Option::is_some).await.ok().and_then(|result| result.clone())
 }

@@ -8,7 +8,6 @@ use super::query::{Query, Request};
 use super::transport::{Outgoing, TransportError};
 use super::{JudgeClient, Progress, key};
 use crate::exec::lock;
-use crate::exec::single_flight::{FlightRole, follow};
 use crate::judge::answer::{AnswerFormat, Usage, Verdict};
 use crate::reason::{Code, Reason};
 use crate::record::{Allowance, CallGrant, Claim, Network, Record, RecordSource};
@@ -85,25 +84,20 @@ impl<'q> PendingRequest<'q> {
 
     /// The judgment: from an equal request in flight, from the record, or from the judge.
     pub(super) async fn get_or_fetch(&self, progress: &mut Progress) -> Result<Arc<[u8]>, AdmissionError> {
-        loop {
-            let leader = match self.state.single_flight.join(&self.key) {
-                FlightRole::Leader(leader) => leader,
-                FlightRole::Follower(flight) => match follow(flight).await {
-                    Some(result) => {
-                        lock(&self.state.queue.state).judge_usage.shared += 1;
-                        return Ok(result?);
-                    }
-                    None => continue,
-                },
-            };
-            let fetched: Result<Arc<[u8]>, _> = self.fetch(progress).await.map(Arc::from);
-            match &fetched {
-                Ok(body) => leader.publish(Ok(Arc::clone(body))),
-                Err(AdmissionError::Failed(reason)) => leader.publish(Err(reason.clone())),
-                Err(AdmissionError::Form) => drop(leader),
+        let leader = match self.state.single_flight.lead(&self.key).await {
+            Ok(leader) => leader,
+            Err(shared) => {
+                lock(&self.state.queue.state).judge_usage.shared += 1;
+                return Ok(shared?);
             }
-            return fetched;
+        };
+        let fetched: Result<Arc<[u8]>, _> = self.fetch(progress).await.map(Arc::from);
+        match &fetched {
+            Ok(body) => leader.publish(Ok(Arc::clone(body))),
+            Err(AdmissionError::Failed(reason)) => leader.publish(Err(reason.clone())),
+            Err(AdmissionError::Form) => drop(leader),
         }
+        fetched
     }
 
     async fn fetch(&self, progress: &mut Progress) -> Result<Vec<u8>, AdmissionError> {

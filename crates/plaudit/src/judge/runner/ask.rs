@@ -1,6 +1,7 @@
 //! Free questions of custom rewards, asked on the judges' runtime by the client that asks all others.
 
 use super::{JudgeRunner, RunOptions};
+use crate::exec::unless_cancelled;
 use crate::judge::answer::Verdict;
 use crate::judge::free_question::FreeQuestion;
 use crate::question::{Question, Replies};
@@ -38,14 +39,7 @@ impl JudgeRunner {
                 deadline,
                 (options.span.as_deref(), options.usage.as_deref()),
             );
-            let outcomes = match &options.cancel {
-                None => ask.await,
-                Some(cancel) => tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => return Err(Code::Stopped),
-                    outcomes = ask => outcomes,
-                },
-            };
+            let outcomes = unless_cancelled(options.cancel.as_ref(), ask).await?;
             let reply = |verdict| match verdict {
                 Ok(Verdict::Text(text)) => Ok(text),
                 Ok(_) => Err(Code::JudgeSchema.into()),

@@ -11,7 +11,7 @@ use super::client::{CallOutcome, JudgeClient, JudgeRegistry, UsageMeter};
 use super::config::ResolvedJudge;
 use super::session::JudgeSession;
 use crate::error::RunError;
-use crate::exec::{CancelToken, SharedRuntime, SpanKind, TraceSpan};
+use crate::exec::{CancelToken, SharedRuntime, SpanKind, TraceSpan, unless_cancelled};
 use crate::reason::{Code, Reason};
 use crate::record::{Network, Record};
 use futures_util::future::join_all;
@@ -172,13 +172,7 @@ impl JudgeRunner {
         let spawn = |task: JudgeTask| {
             let (runner, options) = (Arc::clone(self), options.clone());
             runtime.spawn(async move {
-                let run = runner.run_task(task, &options);
-                let Some(cancel) = &options.cancel else { return Ok(run.await) };
-                tokio::select! {
-                    biased;
-                    () = cancel.cancelled() => Err(Code::Stopped),
-                    output = run => Ok(output),
-                }
+                unless_cancelled(options.cancel.as_ref(), runner.run_task(task, &options)).await
             })
         };
         let tasks: Vec<_> = tasks.into_iter().map(spawn).collect();
