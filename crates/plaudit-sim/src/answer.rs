@@ -1,8 +1,10 @@
 //! Writes a verdict as the simulated judge's reply: text in the requested format, and tokens with log-probabilities.
 
+use super::items::AskedItem;
 use super::judge::Verdict;
 use super::prompt::{Asked, Form};
 use serde::Serialize;
+use serde_json::json;
 
 /// How much of the chance goes to the labels; the rest goes to words that are no verdict.
 const MASS: f64 = 0.99;
@@ -40,6 +42,9 @@ impl Answer {
     /// Says a verdict.
     pub(crate) fn new(asked: &Asked<'_>, form: Form<'_>, verdict: Verdict) -> Self {
         let Verdict { drawn, chances } = verdict;
+        if let Asked::Items { items, .. } = asked {
+            return Self { pieces: itemised(items, form, &drawn), chances };
+        }
         let best = drawn.first().map_or("", String::as_str).to_owned();
         let reason = reason(asked, &best);
         let pieces = match form {
@@ -49,7 +54,7 @@ impl Answer {
                 let verdict = match asked {
                     Asked::Ranking { .. } => format!("[\"{}\"]", drawn.join("\", \"")),
                     Asked::Pair { .. } => format!("\"{best}\""),
-                    Asked::Score { .. } | Asked::Share { .. } => best,
+                    Asked::Score { .. } | Asked::Share { .. } | Asked::Items { .. } => best,
                 };
                 quoted(format!("{{\"reason\": \"{reason}\", \"verdict\": "), verdict, "}")
             }
@@ -120,6 +125,31 @@ impl Answer {
     }
 }
 
+/// The verdicts about items: alone the word itself, else an object or a line for each.
+fn itemised(items: &[AskedItem<'_>], form: Form<'_>, drawn: &[String]) -> [String; 3] {
+    let pairs = items.iter().zip(drawn);
+    let all = match form {
+        Form::Whole | Form::Result | Form::Score => {
+            return [String::new(), drawn.first().map_or_else(String::new, String::clone), String::new()];
+        }
+        Form::Json => {
+            let said = |(item, said): (&AskedItem<'_>, &String)| {
+                let verdict =
+                    json!({ "reason": format!("The response says as much: {said}."), "verdict": said });
+                format!("\"{}\": {verdict}", item.label)
+            };
+            format!("{{{}}}", pairs.map(said).collect::<Vec<_>>().join(", "))
+        }
+        Form::Tag(nonce) => {
+            let said = |(AskedItem { label, .. }, said): (&AskedItem<'_>, &String)| {
+                format!("\n<verdict {nonce} {label}>{said}</verdict {nonce} {label}>")
+            };
+            format!("The response was read item by item.{}", pairs.map(said).collect::<String>())
+        }
+    };
+    [all, String::new(), String::new()]
+}
+
 /// Leaves the quotes of a verdict outside it, so that its token is the label itself.
 fn quoted(before: String, verdict: String, after: &str) -> [String; 3] {
     let inner = verdict.strip_prefix('"').and_then(|inner| inner.strip_suffix('"'));
@@ -140,7 +170,7 @@ fn reason(asked: &Asked<'_>, best: &str) -> String {
         }
         Asked::Pair { .. } => format!("Response {best} follows the principles more closely than the other."),
         Asked::Ranking { .. } => format!("Response {best} follows the principles most closely of all."),
-        Asked::Share { .. } => "The text was judged as a whole.".to_owned(),
+        Asked::Share { .. } | Asked::Items { .. } => "The text was judged as a whole.".to_owned(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::prompt::{Asked, Shown};
 use super::quality::{fingerprint, quality};
 use super::random::{SeededRandom, logit, sigma};
-use super::{above, finite, natural};
+use super::{above, finite, natural, share};
 use clap::Args;
 
 /// The farthest whole number from the middle of a score whose probability is reported.
@@ -24,6 +24,12 @@ pub(crate) struct Judge {
     /// Noise in a ranking of several, against that of a pair
     #[arg(long, value_name = "FACTOR", default_value = "1.0", value_parser = natural)]
     pub(crate) line_up_noise: f64,
+    /// How often a verdict about an item of a rubric is wrong
+    #[arg(long, value_name = "SHARE", default_value = "0.05", value_parser = share)]
+    pub(crate) item_error: f64,
+    /// How often, in a call about several items, a verdict follows the one before it
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    pub(crate) item_coupling: f64,
     /// Refuse to give logprobs
     #[arg(long)]
     pub(crate) no_logprobs: bool,
@@ -54,17 +60,21 @@ pub(crate) fn chance(seed: u64, asked: &Asked<'_>, sampling: Option<i64>) -> See
         Asked::Pair { shown, .. } => all(shown, 2),
         Asked::Ranking { shown } => all(shown, 3),
         Asked::Share { text } => all(&[Shown { label: "", text }], 4),
+        Asked::Items { shown, items } => {
+            items.iter().fold(all(&[*shown], 7), |chance, item| chance.about_text(item.criterion.as_bytes()))
+        }
     };
     sampling.map_or(chance, |seed| chance.about(seed as u64))
 }
 
 impl Judge {
-    /// The verdict on a question.
-    pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: SeededRandom) -> Verdict {
+    /// The verdict on a question, where `chance` is about it and `seed` about all questions.
+    pub(crate) fn verdict(&self, asked: &Asked<'_>, chance: SeededRandom, seed: SeededRandom) -> Verdict {
         match asked {
             Asked::Score { shown, scale } => self.score(quality(shown.text), *scale, chance),
             Asked::Pair { shown, tie } => self.pair(shown, *tie, chance),
             Asked::Ranking { shown } => self.ranking(shown, chance),
+            Asked::Items { shown, items } => self.items(*shown, items, seed),
             Asked::Share { text } => {
                 let drawn = vec![format!("{:.4}", sigma(self.latent(quality(text), chance)))];
                 Verdict { drawn, chances: Vec::new() }
@@ -139,6 +149,8 @@ pub(super) mod tests {
         position_bias: 0.5,
         ties: 0.25,
         line_up_noise: 1.0,
+        item_error: 0.05,
+        item_coupling: 0.0,
         no_logprobs: false,
         no_json: false,
     };
@@ -154,7 +166,7 @@ pub(super) mod tests {
         for at in 0..count {
             let texts = [format!("{at} [[quality:{gap}]]"), format!("other {at} [[quality:0]]")];
             let asked = pair(&texts, tie);
-            let verdict = JUDGE.verdict(&asked, chance(1, &asked, None));
+            let verdict = JUDGE.verdict(&asked, chance(1, &asked, None), SeededRandom::new(1));
             for (place, (label, chance)) in verdict.chances.iter().enumerate() {
                 found[place].0 += f64::from(u8::from(*label == verdict.drawn[0])) / f64::from(count);
                 found[place].1 = *chance;

@@ -4,6 +4,7 @@
 
 mod answer;
 mod caches;
+mod items;
 mod judge;
 mod prompt;
 mod protocol;
@@ -41,7 +42,8 @@ Examples:
 /// address, such as http://127.0.0.1:7718/v1; it ends with Ctrl-C.
 ///
 /// The better response is the one with the higher hidden quality: the number in the last mark such as [[quality:1.5]]
-/// in its text, else a normal number that is fixed by the text. The same question always gets the same verdict,
+/// in its text, else a normal number that is fixed by the text. A criterion of a rubric with a text in quotation marks is met where
+/// the response holds that text. The same question always gets the same verdict,
 /// whatever came before, and however its responses are labelled.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

@@ -3,6 +3,7 @@
 //! A prompt is hostile: responses may hold anything. Every search goes forward once, and what a response says about
 //! markers counts only where it carries the prompt's own fence.
 
+use super::items::{AskedItem, listed};
 use memchr::memmem;
 
 /// The longest label or code that is believed.
@@ -26,6 +27,8 @@ pub(crate) enum Asked<'p> {
     Ranking { shown: Vec<Shown<'p>> },
     /// A number from 0 to 1.
     Share { text: &'p str },
+    /// An answer for each item of a rubric about one response.
+    Items { shown: Shown<'p>, items: Vec<AskedItem<'p>> },
 }
 
 /// In which form the verdict is wanted.
@@ -62,15 +65,18 @@ fn own(prompt: &str) -> Option<Question<'_>> {
     let at = memmem::rfind(prompt.as_bytes(), b"\n# Verdict\n")?;
     let (body, tail) = (&prompt[..at + 1], &prompt[at + 11..]);
     let shown = responses(body)?;
-    let form = match between(tail, "<verdict ", ">").and_then(code) {
+    let nonce = between(tail, "<verdict ", ">").map(|nonce| nonce.split(' ').next().unwrap_or(nonce));
+    let form = match nonce.and_then(code) {
         Some(nonce) => Form::Tag(nonce),
         None if tail.contains("JSON object") => Form::Json,
         None => Form::Whole,
     };
+    let items = listed(body);
     let asked = if tail.starts_with("Rank ") {
         Asked::Ranking { shown }
     } else {
         match shown.as_slice() {
+            [one] if tail.starts_with("Does ") && !items.is_empty() => Asked::Items { shown: *one, items },
             [one] => {
                 let scale = between(tail, ") to ", " ").and_then(|number| number.parse().ok());
                 Asked::Score { shown: *one, scale: scale.unwrap_or(10).max(1) }
@@ -91,12 +97,15 @@ fn responses(body: &str) -> Option<Vec<Shown<'_>>> {
     let mut shown = Vec::new();
     while let Some(at) = memmem::find(rest.as_bytes(), b"\n<response ") {
         rest = &rest[at + 11..];
-        let Some((label, after)) = rest.split_once(' ') else { break };
-        let opened = after.strip_prefix(fence).and_then(|after| after.strip_prefix(">\n"));
-        let (Some(label), Some(text)) = (code(label), opened) else { continue };
-        // A response that is never closed ends the prompt, so the search for its end is made only once.
-        let Some(end) = memmem::find(text.as_bytes(), format!("\n</response {label} {fence}>").as_bytes())
+        let Some((marker, text)) = rest.split_once(">\n") else { break };
+        // One response of its own has no label.
+        let label = if marker == fence { Some("") } else { marker.strip_suffix(fence) };
+        let Some(label) = label.map(str::trim_end).filter(|label| label.is_empty() || code(label).is_some())
         else {
+            continue;
+        };
+        // A response that is never closed ends the prompt, so the search for its end is made only once.
+        let Some(end) = memmem::find(text.as_bytes(), format!("\n</response {marker}>").as_bytes()) else {
             break;
         };
         shown.push(Shown { label, text: &text[..end] });

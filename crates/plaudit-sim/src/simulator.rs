@@ -176,7 +176,11 @@ impl Simulator {
         let answer = if outcome.invalid {
             Answer::chatty()
         } else {
-            Answer::new(&question.asked, question.form, self.judge.verdict(&question.asked, chance))
+            Answer::new(
+                &question.asked,
+                question.form,
+                self.judge.verdict(&question.asked, chance, self.sampled(chat.seed)),
+            )
         };
         let longest = [chat.max_tokens, chat.max_completion_tokens].into_iter().flatten().min();
         let (content, cut) = answer.text(longest);
@@ -240,6 +244,12 @@ impl Simulator {
             usage,
         };
         Reply { status: 200, body: bytes(&scores), latency: outcome.latency, usage: Some(usage) }
+    }
+
+    /// What chance depends on beside a question.
+    fn sampled(&self, sampling: Option<i64>) -> SeededRandom {
+        let seed = SeededRandom::new(self.seed);
+        sampling.map_or(seed, |sampling| seed.about(sampling as u64))
     }
 
     /// The model's own name if it has one, else whatever the request calls it.
