@@ -9,6 +9,7 @@ import numpy.typing as npt
 __all__ = [
     "ABORT_AFTER",
     "REFERENCE_FIELDS",
+    "RUBRIC_FIELDS",
     "VERSION",
     "AbortCounter",
     "ArgumentError",
@@ -51,6 +52,7 @@ __all__ = [
 VERSION: str
 ABORT_AFTER: int
 REFERENCE_FIELDS: tuple[str, ...]
+RUBRIC_FIELDS: tuple[str, ...]
 
 # Takes columns by group, parameters, a timeout and the judges.
 _Call = Callable[[list[list[list[Any]]], dict[str, Any], float, "Judges | None"], list[Any]]

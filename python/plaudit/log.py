@@ -30,6 +30,7 @@ SHORT = (
     "components/*/judging/win_rate/share",
     "components/*/judging/first/share",
     "components/*/judging/ties/share",
+    "components/*/judging/items/*met_share",
     "outcomes/*_share",
     "outcomes/reasons/invalid/*",
     "correctness/right_share",

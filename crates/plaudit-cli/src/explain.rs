@@ -13,7 +13,7 @@ use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::input::Fields;
 use plaudit::judge::runner::CallTranscript;
-use plaudit::judge::{Reply, Side, Verdict};
+use plaudit::judge::{ItemAnswer, Reply, Side, Verdict};
 use plaudit::outcome::{Outcome, OutcomeKind};
 use plaudit::report::Report;
 use plaudit::rollout::Rollout;
@@ -109,7 +109,10 @@ impl Explain {
             if let Some(info) = outcome.as_ref().and_then(Outcome::info) {
                 for (name, fact) in info.iter() {
                     let fact = serde_json::to_value(fact).unwrap_or(Value::Null);
-                    lines.push(format!("    {name}: {}", printable(&shown_fact(&fact))));
+                    match item_lines(&fact) {
+                        Some(items) => lines.extend(items),
+                        None => lines.push(format!("    {name}: {}", printable(&shown_fact(&fact)))),
+                    }
                 }
             }
             for exchange in mine.iter().filter(|exchange| exchange.component == component.name) {
@@ -218,6 +221,20 @@ fn component_line(name: &str, reward: &str, weight: f64, outcome: Option<&Outcom
     format!("  {}  {}  {said}", style.bold(printable(name)), style.dim(reward))
 }
 
+/// The verdicts about the items of a rubric, a line each, with the judge's reason below.
+fn item_lines(fact: &Value) -> Option<Vec<String>> {
+    let items = fact.as_array().filter(|items| !items.is_empty())?;
+    let line = |item: &Value| {
+        let (criterion, weight) = (item.get("criterion")?.as_str()?, item.get("weight")?.as_f64()?);
+        let verdict = item.get("verdict")?.as_str().unwrap_or("missing");
+        let mut lines = vec![format!("    {:>7}  {weight:+}  {}", printable(verdict), printable(criterion))];
+        let reason = item.get("reason").and_then(Value::as_str);
+        lines.extend(reason.map(|reason| format!("             {}", printable(reason))));
+        Some(lines)
+    };
+    items.iter().map(line).collect::<Option<Vec<_>>>().map(|lines| lines.concat())
+}
+
 /// A fact in words, its numbers with four digits.
 fn shown_fact(fact: &Value) -> String {
     match fact {
@@ -253,6 +270,12 @@ fn verdict(exchange: &CallTranscript, rollouts: &[Rollout<'_>]) -> String {
         Ok(Verdict::Ranking(order)) => {
             let ranked: Vec<&str> = order.iter().map(|place| names[*place].as_str()).collect();
             format!("ranked {}", ranked.join(" > "))
+        }
+        Ok(Verdict::Items(items)) => {
+            let said = |(label, item): (&String, &Option<ItemAnswer>)| {
+                format!("{label}: {}", item.as_ref().map_or("no verdict", |item| &item.said))
+            };
+            exchange.labels.iter().zip(items).map(said).collect::<Vec<_>>().join(", ")
         }
         Ok(Verdict::Text(text)) => text.clone(),
     }

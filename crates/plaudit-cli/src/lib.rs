@@ -18,6 +18,7 @@ mod replay;
 mod report;
 mod rewards;
 mod rollout_copy;
+mod rubric;
 mod score;
 mod scoring;
 mod serve;
@@ -72,6 +73,7 @@ enum Verb {
     Rank(rank::Rank),
     Rewards(rewards::Rewards),
     Recipe(recipe::Recipe),
+    Rubric(rubric::Rubric),
     Init(init::Init),
     Plan(plan::Plan),
     Replay(replay::Replay),
@@ -96,7 +98,7 @@ impl Verb {
             Self::Explain(verb) => Some(&verb.imports),
             Self::Serve(verb) => Some(&verb.imports),
             Self::Doctor(verb) => Some(&verb.recipe.imports),
-            Self::Init(_) | Self::JudgeSim(_) | Self::Report(_) | Self::Token(_) => None,
+            Self::Init(_) | Self::JudgeSim(_) | Self::Report(_) | Self::Rubric(_) | Self::Token(_) => None,
         }
     }
 }
@@ -117,6 +119,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>, import: Option<&Impor
         Verb::Rank(verb) => verb.run(),
         Verb::Rewards(verb) => verb.run(),
         Verb::Recipe(verb) => verb.run(),
+        Verb::Rubric(verb) => verb.run(),
         Verb::Init(verb) => verb.run(),
         Verb::Plan(verb) => verb.run(),
         Verb::Replay(verb) => verb.run(),

@@ -124,6 +124,13 @@ pub(crate) fn text(summary: &Summary<'_>, remark: Option<&str>, style: Style) ->
     if let Some(remark) = remark {
         note("kept", remark.to_owned());
     }
+    for (name, component) in &statistics.components {
+        let items = component.judging.as_ref().map(|judging| judging::items(name, &judging.0.items, style));
+        if let Some(items) = items.filter(|items| !items.is_empty()) {
+            lines.push(String::new());
+            lines.extend(items);
+        }
+    }
     if let Some((field, breakdown)) = summary.by {
         lines.push(String::new());
         lines.extend(by(field, &breakdown.parts(), style));

@@ -87,6 +87,10 @@ mod _plaudit {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("REFERENCE_FIELDS", PyTuple::new(module.py(), plaudit::rollout::REFERENCE_FIELDS)?)?;
+        module.add(
+            "RUBRIC_FIELDS",
+            PyTuple::new(module.py(), plaudit::rubric::columns().collect::<Vec<_>>())?,
+        )?;
         module.add("ArgumentError", argument_error(module.py())?)
     }
 }

@@ -32,6 +32,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     script!("run.js"),
     script!("words.js"),
     script!("matrix.js"),
+    script!("items.js"),
     script!("group.js"),
     script!("app.js"),
 ];

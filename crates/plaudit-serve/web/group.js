@@ -90,7 +90,7 @@
 
   const why = (part) => {
     if (part.reason) return P.said(`${part.reason.code}: ${part.reason.message || ''}`);
-    const shown = [...(tests(part) ? ['verdicts', 'message'] : []), ...(constraints(part) ? ['constraints'] : [])];
+    const shown = [...(tests(part) ? ['verdicts', 'message'] : []), ...(constraints(part) ? ['constraints'] : []), 'items'];
     const facts = Object.entries(part.info || {}).filter(([name]) => !shown.includes(name)).map(fact).join(', ');
     return facts ? P.said(facts.length > 400 ? `${facts.slice(0, 400)}…` : facts) : null;
   };
@@ -167,6 +167,7 @@
       const exchanges = group.exchanges || [];
       const failed = exchanges.filter((exchange) => exchange.verdict.kind === 'failed');
       const matrices = P.matrix.matrices(exchanges, order);
+      const items = P.items.tables(group.rollouts, order);
       const all = P.button(`All ${P.format.plural(exchanges.length, 'verdict')}`, 'more', () => P.words.open('All that the judges said', exchanges));
       const lost = P.button(`${P.format.plural(failed.length, 'verdict')} failed`, 'more bad', () => P.words.open('Failed verdicts', failed));
       const named = (name, text) => el('span', { class: 'fact' }, el('i', {}, name), ` ${text}`);
@@ -178,11 +179,16 @@
           section('Prompt', prompt(group.prompt)),
           P.absent(group.reference) ? null : section('Reference', P.block(written(group.reference), { 'aria-label': 'Reference' }))),
         ...(exchanges.length
-          ? [el('section', { class: 'bouts' }, el('h2', {}, 'Who beat whom'),
+          ? [el('section', { class: 'bouts' }, el('h2', {}, matrices.length ? 'Who beat whom' : 'What the judges said'),
             el('p', { class: 'note' },
-              '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ',
+              matrices.length ? '▲ the row won, ▽ it lost, = a tie, 1:1 won and lost, ! a verdict failed. Enter or a click shows the judge’s words. ' : null,
               all, ' ', failed.length ? lost : null),
             el('div', { class: 'matrices' }, matrices))]
+          : []),
+        ...(items.length
+          ? [section('Item by item',
+            el('p', { class: 'note' }, '✓ met, ✗ not met, which is good of a fault, – does not apply, ? no verdict, ! no number. Enter or a click shows the judge’s reason.'),
+            el('div', { class: 'matrices' }, items))]
           : []),
         section('Responses, the best first',
           el('div', { class: 'cards' }, order.map((place) => card(group.rollouts[place], place, exchanges, this.recipe, group.reads || {})))),

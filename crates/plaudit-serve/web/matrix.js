@@ -82,7 +82,7 @@
           'data-column': short(column),
           'aria-label': said,
         }, text);
-        return Object.assign(node, { exchanges: cell ? cell.exchanges : [], words: said });
+        return Object.assign(node, { open: () => P.words.open(said, cell ? cell.exchanges : []) });
       }), el('td', { class: 'n' }, `${points('win')}:${points('loss')}`));
     });
     const grid = el('table', { class: list.length > 20 ? 'matrix many' : 'matrix', role: 'grid', 'aria-label': `Who beat whom: ${component}` },
@@ -97,12 +97,11 @@
 
   // One stop for Tab; the arrow keys go from cell to cell, Enter opens the words.
   const listen = (grid) => {
-    const show = (cell) => P.words.open(cell.words, cell.exchanges);
-    grid.addEventListener('click', (event) => { const cell = event.target.closest('.bout'); if (cell) { focus(grid, cell); show(cell); } });
+    grid.addEventListener('click', (event) => { const cell = event.target.closest('.bout'); if (cell) { focus(grid, cell); cell.open(); } });
     grid.addEventListener('keydown', (event) => {
       const cell = event.target.closest('.bout');
       if (!cell) return;
-      if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); show(cell); return; }
+      if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); cell.open(); return; }
       const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
       if (!by) return;
       event.preventDefault();
@@ -126,5 +125,5 @@
 
   const matrices = (exchanges, order) => [...tally(exchanges)].map(([component, found]) => table(component, found, order));
 
-  P.matrix = { matrices, tally };
+  P.matrix = { matrices, tally, listen };
 })();

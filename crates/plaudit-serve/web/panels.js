@@ -113,30 +113,46 @@
     });
   };
 
-  // Of instructions, how often each constraint is followed: those that are followed least, which a policy still has to learn.
-  const MAX_CONSTRAINTS = 8;
+  // The shares of several parts, those that are least over all steps, which a policy still has to learn. `pick` gives their counts by
+  // name, and `of` what of them is a share of what.
+  const MAX_PARTS = 8;
+  const leastOf = (steps, pick, of, words) => {
+    const both = (step, name) => { const counts = (pick(step) || {})[name]; return counts ? of(counts) : [0, 0]; };
+    const total = (name) => {
+      const sum = (place) => steps.reduce((all, step) => all + both(step, name)[place], 0);
+      return sum(0) / Math.max(1, sum(1));
+    };
+    const all = names(steps, pick).sort((left, right) => total(left) - total(right) || (left < right ? -1 : 1));
+    const shown = all.slice(0, MAX_PARTS);
+    return {
+      note: all.length > shown.length ? `The ${shown.length} that are ${words} least, of ${all.length}.` : undefined,
+      model: lines(steps, shown.map((name) => ({ name, pick: (step) => ratio(...both(step, name)) })), { format: share }),
+    };
+  };
+
+  // Of instructions, how often each constraint is followed.
   const constraints = (steps) => {
     const pick = (name) => (step) => component(name)(step).constraints;
     const said = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
-    return said.map((name) => {
-      const counts = (step, id) => (pick(name)(step) || {})[id] || { checked: 0, followed: 0 };
-      const total = (id) => {
-        const sum = (field) => steps.reduce((all, step) => all + counts(step, id)[field], 0);
-        return sum('followed') / Math.max(1, sum('checked'));
-      };
-      const all = names(steps, pick(name)).sort((left, right) => total(left) - total(right) || (left < right ? -1 : 1));
-      const shown = all.slice(0, MAX_CONSTRAINTS);
-      return {
-        id: `constraints-${name}`,
-        title: `${name}, constraints followed`,
-        note: all.length > shown.length ? `The ${shown.length} that are followed least, of ${all.length}.` : undefined,
-        model: lines(
-          steps,
-          shown.map((id) => ({ name: id, pick: (step) => (counts(step, id).checked ? ratio(counts(step, id).followed, counts(step, id).checked) : null) })),
-          { format: share },
-        ),
-      };
-    });
+    return said.map((name) => ({
+      id: `constraints-${name}`,
+      title: `${name}, constraints followed`,
+      ...leastOf(steps, pick(name), (counts) => [counts.followed, counts.checked], 'followed'),
+    }));
+  };
+
+  // Of rubrics, how often items are met, by tag.
+  const items = (steps) => {
+    const pick = (name) => (step) => {
+      const { all, tags } = (component(name)(step).judging || {}).items || {};
+      return all ? { ...tags, 'all items': all } : undefined;
+    };
+    const graded = names(steps, (step) => step.statistics.components).filter((name) => steps.some(pick(name)));
+    return graded.map((name) => ({
+      id: `items-${name}`,
+      title: `${name}, items met`,
+      ...leastOf(steps, pick(name), (counts) => [counts.met, counts.asked - counts.missing - counts.not_applicable], 'met'),
+    }));
   };
 
   const outcomes = (steps) => {
@@ -215,7 +231,7 @@
 
   const sections = (run, steps) => [
     { id: 'totals', title: 'Totals', make: totals },
-    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps), ...tests(steps), ...constraints(steps)] },
+    { id: 'components', title: 'Components', make: () => [...components(run, steps), ...why(steps), ...tests(steps), ...constraints(steps), ...items(steps)] },
     { id: 'signal', title: 'Signal', make: signal },
     { id: 'outcomes', title: 'Invalid and floored', make: outcomes },
     { id: 'judging', title: 'Judges', make: judging },

@@ -1,4 +1,4 @@
-// The dialog with the judge's exchanges, word for word; Esc closes it.
+// The dialog with what a judge said: its exchanges, word for word, or its reason; Esc closes it.
 (() => {
   'use strict';
   const P = window.plaudit;
@@ -19,13 +19,15 @@
         : `${player(shown[named])} beats ${player(shown[1 - named])}${sure}`;
     }
     if (said.kind === 'ranking') return `Best first: ${said.order.map((place) => player(shown[place])).join(', ')}`;
+    if (said.kind === 'items') return `${player(shown[0])}: ${said.items.map((item, place) => `${exchange.labels[place]} ${item ? item.said : 'no verdict'}`).join(', ')}`;
     if (said.kind === 'score') return `Score ${number(said.score)} for ${player(shown[0])}`;
     return `Failed: ${said.code}`;
   };
 
   const article = (exchange) => {
     const failed = exchange.verdict.kind === 'failed';
-    const labels = exchange.labels || [];
+    // The labels of a call about items are those of the items.
+    const labels = (exchange.labels || []).filter((label) => !label.startsWith('item_'));
     const seen = exchange.shown.map((place, index) => (labels[index] ? `${labels[index]} = ${player(place)}` : player(place))).join(', ');
     const facts = [
       `shown: ${seen}`,
@@ -47,15 +49,17 @@
 
   const FIRST = 60;
   const open = (title, exchanges) => {
+    const rest = exchanges.slice(FIRST);
+    const more = rest.length ? P.button(`Show ${rest.length} more`, 'more', () => more.replaceWith(...rest.map(article))) : null;
+    show(title, exchanges.slice(0, FIRST).map(article), more, exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.'));
+  };
+  const show = (title, ...content) => {
     const sheet = document.getElementById('words');
     const from = document.activeElement;
     const close = P.button('✕', 'plain', () => sheet.close(), { 'aria-label': 'Close' });
-    const rest = exchanges.slice(FIRST);
-    const more = rest.length ? P.button(`Show ${rest.length} more`, 'more', () => more.replaceWith(...rest.map(article))) : null;
     sheet.replaceChildren(
       el('header', {}, el('h2', { id: 'words-title' }, P.said(title)), close),
-      el('div', { class: 'exchanges' }, exchanges.slice(0, FIRST).map(article), more,
-        exchanges.length ? null : el('p', { class: 'quiet' }, 'The judge was not asked about this.')),
+      el('div', { class: 'exchanges' }, content),
     );
     sheet.addEventListener('close', () => { sheet.replaceChildren(); if (from && from.isConnected) from.focus(); }, { once: true });
     if (!sheet.open) sheet.showModal();
@@ -63,5 +67,5 @@
   };
   const close = () => { const sheet = document.getElementById('words'); if (sheet.open) sheet.close(); };
 
-  P.words = { open, close, player, verdict };
+  P.words = { open, show, close, player, verdict };
 })();

@@ -53,6 +53,9 @@ pub mod conversation;
 // A prompt, a response and what belongs to them.
 pub mod rollout;
 
+// Rubrics: weighted criteria that come with a row, and what verdicts about them come to.
+pub mod rubric;
+
 // Groups of rollouts with one prompt.
 pub mod group;
 

@@ -106,6 +106,12 @@ codes! {
     /// The rollout has no schema, and the component needs one.
     MissingSchema = "input.missing_schema",
         fix "Put it into `schema_str`, `schema` or `json_schema` of the row.",
+    /// The rollout has no rubric, and the component grades by one.
+    MissingRubric = "input.missing_rubric",
+        fix "Name the field that holds it: `field: NAME` of the component; `plaudit rewards rubric` lists where rubrics are looked for.",
+    /// The rubric of the rollout is empty, cannot be read, or has weights that no number can be made of.
+    BadRubric = "input.rubric",
+        fix "Mend or drop these rows; the message names the place.",
     /// The schema of the rollout, or the format that goes with it, cannot be read.
     BadSchema = "input.schema",
         fix "Mend or drop these rows: `plaudit doctor DATA --recipe RECIPE` lists them.",
@@ -277,6 +283,9 @@ codes! {
     /// No comparison of the response with another one succeeded.
     JudgeNoVerdicts = "judge.no_verdicts",
         fix "Look at the failures of its calls: `plaudit explain ID --full`.",
+    /// The judge says of every item of a rubric that it does not apply.
+    JudgeNothingApplies = "judge.nothing_applies",
+        fix "Give the rubric an item that always applies, or say `applies: always`.",
     /// The sandbox failed, so nothing is known of the program.
     SandboxFailed = "sandbox.failed",
         fix "`plaudit doctor --all` tells what isolates programs here. Are memory and processes of the machine used up?",
@@ -345,6 +354,7 @@ impl Code {
                 | Self::BadTests
                 | Self::BadOptions
                 | Self::MissingSchema
+                | Self::MissingRubric
                 | Self::BadSchema
                 | Self::MissingInstructions
                 | Self::BadInstructions

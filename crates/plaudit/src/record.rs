@@ -36,6 +36,8 @@ pub enum RecordSource<'a> {
     Judge(Claim<'a>),
     /// That of the program with this key. Nobody claims a program: equal ones have equal results.
     Program(&'a [u8; 32]),
+    /// The verdict about an item of a rubric, which the reply to some call held.
+    Item(&'a [u8; 32]),
 }
 
 impl<'a> RecordSource<'a> {
@@ -43,7 +45,7 @@ impl<'a> RecordSource<'a> {
     pub const fn key(&self) -> &'a [u8; 32] {
         match self {
             Self::Judge(claim) => claim.key,
-            Self::Program(key) => key,
+            Self::Program(key) | Self::Item(key) => key,
         }
     }
 
@@ -52,6 +54,7 @@ impl<'a> RecordSource<'a> {
         match self {
             Self::Judge(claim) => claim.judge,
             Self::Program(_) => "sandbox",
+            Self::Item(_) => "rubric",
         }
     }
 }

@@ -14,8 +14,15 @@
 import argparse, asyncio, gzip, hashlib, json, os, re, socket, struct, sys, time
 
 def score_of(sid): return int(hashlib.sha256(sid.encode("utf-8", "surrogatepass")).hexdigest()[:6], 16) % 101 / 100.0
+ITEMS = {}
+def items_of(text):
+    """The right verdicts about the items that plaudit's prompt lists, or none: a criterion that says "zebra" is met."""
+    text = text.replace("\\n", "\n").rpartition("# Criteria")[2].partition("# Verdict")[0]
+    listed = re.findall(r"^(item_\w+): (.*(?:\n  .*)*)", text, re.M)
+    return {label: {"reason": "Seen.", "verdict": "yes" if "zebra" in criterion else "no"} for label, criterion in listed}
+def right(sid, **more): return json.dumps(ITEMS.get(sid) or dict({"score": score_of(sid)}, **more))
 def body_ok(sid, **kw):
-    c = json.dumps({"score": score_of(sid), "sample": sid})
+    c = right(sid, sample=sid)
     m = {"role": "assistant", "content": c}; m.update(kw.pop("msg", {}))
     d = {"id": "chatcmpl-1", "object": "chat.completion", "model": "mock", "choices": [{"index": 0, "message": m, "finish_reason": "stop"}],
          "usage": {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}}
@@ -26,10 +33,19 @@ def big(k):
     if k not in BIG:
         BIG[k] = gzip.compress(b" " * (64 << 20)) if k == "gz" else b"HTTP/1.1 200 OK\r\n" + b"".join(b"X-%d: %s\r\n" % (i, b"v" * 100) for i in range(5000)) + b"Content-Length: 2\r\n\r\n{}"
     return BIG[k]
+def items_table(items):
+    """Replies about items that say too little, too much, or something else."""
+    each = lambda change: json.dumps({label: change(one) for label, one in items.items()})
+    some = dict(list(items.items())[1:]); yes = lambda one: dict(one, verdict="yes"); whole = json.dumps(items)
+    return {"half": json.dumps(some), "more": json.dumps(dict(items, item_99={"reason": "", "verdict": "yes"})),
+        "twice": "{" + ", ".join(f'"{label}": {json.dumps(yes(one))}, "{label}": {json.dumps(one)}' for label, one in items.items()) + "}",
+        "bool": each(lambda one: dict(one, verdict=one["verdict"] == "yes")), "word": each(lambda one: dict(one, verdict="met")), "case": each(lambda one: dict(one, verdict=one["verdict"].upper())),
+        "null": each(lambda one: dict(one, verdict=None)), "bare": each(lambda one: one["verdict"]), "list": json.dumps([one["verdict"] for one in items.values()]),
+        "two": each(yes) + "\n" + whole, "numbered": "\n".join(f"{at}. yes" for at in range(1, 9)), "outer": json.dumps({"verdicts": items}), "said": "criterion 3: met, all of them are met", "not_asked": each(lambda one: dict(one, verdict="not applicable"))}
 # mode -> (billed, kind, arg)
 def table(sid, other, want=None):
     S = score_of(sid); J = lambda o: json.dumps(o).encode()
-    ch = lambda **k: J(body_ok(sid, choices=[dict({"index": 0, "message": {"role": "assistant", "content": json.dumps({"score": S})}, "finish_reason": "stop"}, **k)]))
+    ch = lambda **k: J(body_ok(sid, choices=[dict({"index": 0, "message": {"role": "assistant", "content": right(sid)}, "finish_reason": "stop"}, **k)]))
     return {
     "ok": (1, "http", (200, J(body_ok(sid)), {})),
     # transport
@@ -60,13 +76,15 @@ def table(sid, other, want=None):
     "bad_utf8": (1, "http", (200, J(body_ok(sid)).replace(b"mock", b"mo\xff\xfeck"), {})), "lone_surrogate": (1, "http", (200, J(content(sid, "x")).replace(b'"x"', b'"\\ud800 {\\"score\\": 1}"'), {})),
     "nul": (1, "http", (200, J(content(sid, "\x00\x00")), {})), "deep": (1, "http", (200, b"[" * 200000, {})), "deep_content": (1, "http", (200, J(content(sid, "[" * 50000)), {})),
     "no_choices": (1, "http", (200, b'{"id":"x"}', {})), "choices_empty": (1, "http", (200, J(body_ok(sid, choices=[])), {})), "choices_null": (1, "http", (200, J(body_ok(sid, choices=None)), {})), "choices_obj": (1, "http", (200, J(body_ok(sid, choices={"0": 1})), {})),
-    "content_null": (1, "http", (200, J(content(sid, None)), {})), "content_empty": (1, "http", (200, J(content(sid, "")), {})), "content_space": (1, "http", (200, J(content(sid, " \n ")), {})), "content_list": (1, "http", (200, J(content(sid, [{"type": "text", "text": json.dumps({"score": S})}])), {})), "content_int": (1, "http", (200, J(content(sid, 1)), {})),
+    "content_null": (1, "http", (200, J(content(sid, None)), {})), "content_empty": (1, "http", (200, J(content(sid, "")), {})), "content_space": (1, "http", (200, J(content(sid, " \n ")), {})), "content_list": (1, "http", (200, J(content(sid, [{"type": "text", "text": right(sid)}])), {})), "content_int": (1, "http", (200, J(content(sid, 1)), {})),
     "finish_length": (1, "http", (200, ch(finish_reason="length"), {})), "finish_length_null": (1, "http", (200, J(body_ok(sid, choices=[{"index": 0, "message": {"role": "assistant", "content": None, "reasoning_content": "hmm score 1"}, "finish_reason": "length"}])), {})), "finish_filter": (1, "http", (200, ch(finish_reason="content_filter"), {})),
     "refusal_field": (1, "http", (200, J(body_ok(sid, msg={"content": None, "refusal": "I can't help with that."})), {})), "refusal_text": (1, "http", (200, J(content(sid, "I'm sorry, but I can't evaluate this content.")), {})),
     "score_nan": (1, "http", (200, J(content(sid, '{"score": NaN}')), {})), "score_inf": (1, "http", (200, J(content(sid, '{"score": 1e999}')), {})), "score_str": (1, "http", (200, J(content(sid, '{"score": "0.7"}')), {})), "score_bool": (1, "http", (200, J(content(sid, '{"score": true}')), {})),
     "score_null": (1, "http", (200, J(content(sid, '{"score": null}')), {})), "score_range": (1, "http", (200, J(content(sid, '{"score": 11}')), {})), "score_neg": (1, "http", (200, J(content(sid, '{"score": -1}')), {})), "score_frac": (1, "http", (200, J(content(sid, "8/10")), {})), "score_word": (1, "http", (200, J(content(sid, "eight out of ten")), {})),
     "score_dup": (1, "http", (200, J(content(sid, '{"score": 0.1, "score": 0.9}')), {})), "score_two": (1, "http", (200, J(content(sid, 'Score: 2\nWait, actually Score: 9')), {})), "score_missing": (1, "http", (200, J(content(sid, '{"rationale":"fine"}')), {})), "score_prose_first": (1, "http", (200, J(content(sid, 'The 1st response has 3 flaws. {"score": %s}' % S)), {})), "score_fence": (1, "http", (200, J(content(sid, "```json\n{\"score\": %s}\n```" % S)), {})),
     "wrong_sample": (1, "http", (200, J(body_ok(other)), {})), "tool_call": (1, "http", (200, J(body_ok(sid, msg={"content": None, "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{"}}]})), {})), "two_choices": (1, "http", (200, J(body_ok(sid, choices=body_ok(other)["choices"] + body_ok(sid)["choices"])), {})),
+    # verdicts about items
+    **{f"items_{name}": (1, "http", (200, J(content(sid, text)), {})) for name, text in items_table(ITEMS.get(sid) or {}).items()},
     "big10m": (1, "big", 10 << 20), "endless": (1, "big", 1 << 40), "gzip_bomb": (1, "http", (200, big("gz") if want == "gzip_bomb" else b"", {"Content-Encoding": "gzip"})), "gzip_lie": (1, "http", (200, J(body_ok(sid)), {"Content-Encoding": "gzip"})), "ctype_text": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "text/plain"})), "latin1": (1, "http", (200, J(body_ok(sid)), {"Content-Type": "application/json; charset=latin-1"})),
     "usage_missing": (1, "http", (200, J({k: v for k, v in body_ok(sid).items() if k != "usage"}), {})), "usage_huge": (1, "http", (200, J(body_ok(sid, usage={"prompt_tokens": 10**30, "completion_tokens": -5})), {})), "sse_unasked": (1, "http", (200, b"data: " + J(body_ok(sid)) + b"\n\ndata: [DONE]\n\n", {"Content-Type": "text/event-stream"})),
     }
@@ -83,6 +101,7 @@ async def handle(r, w, a):
             try: text = json.dumps(json.loads(text), ensure_ascii=False)
             except Exception: pass
             sid = (re.search(r"\[\[sample:([^\]]*)\]\]", text) or [0, "?"])[1]; other = sid + "-other"
+            ITEMS[sid] = items_of(text); ITEMS[other] = {k + "x": dict(v, verdict="no" if v["verdict"] == "yes" else "yes") for k, v in ITEMS[sid].items()}
             S.attempts[sid] = at = S.attempts.get(sid, 0) + 1
             fm = re.search(r"^/f/([a-z0-9_]+)/", path) or re.search(r"\[\[fault:([a-z0-9_]+)\]\]", text)
             if fm: mode = fm[1]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from plaudit._plaudit import RUBRIC_FIELDS
 from plaudit.ray.actor import Rollout
 from plaudit.rollout import OTHERS
 from plaudit.tables import others
@@ -167,9 +168,14 @@ class RolloutReader:
 
 
 def extra(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The row's `extra_info` and `data_source`, and the other columns that hold single values."""
+    """The row's `extra_info`, `data_source` and rubric, and the other columns that hold single values."""
     found = plain(fields.get("extra_info"))
     found = dict(found) if isinstance(found, Mapping) else {}
+    rubrics = {name: plain(fields[name]) for name in RUBRIC_FIELDS if name in fields}
+    if (own := plain(at(fields, "reward_model.rubrics"))) is not None:
+        rubrics["reward_model"] = {"rubrics": own}
+    for name, value in rubrics.items():
+        found.setdefault(name, value)
     for name, value in fields.items():
         single = not isinstance(value, (Mapping, list, tuple)) and not getattr(value, "ndim", 0)
         if single and value is not None and name not in NOT_EXTRA and not name.startswith("__"):

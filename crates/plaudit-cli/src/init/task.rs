@@ -20,7 +20,7 @@ pub(super) const TASKS: &[Task] = {
             example: include_str!(concat!("../../init/tasks/", $name, ".jsonl")),
         }),+] };
     }
-    tasks!["math", "code", "choice", "instructions", "chat", "agent", "safety", "writing"]
+    tasks!["math", "code", "choice", "instructions", "chat", "rubric", "agent", "safety", "writing"]
 };
 
 impl Task {

@@ -15,6 +15,8 @@ const DETAILED: usize = 4;
 const WIDTH: usize = 100;
 const NAME: usize = 24;
 const CELL: usize = 16;
+/// How many tags of a rubric have a row.
+const TAGS: usize = 12;
 /// How many earlier steps of an alarm are named.
 const EARLIER: usize = 6;
 
@@ -211,6 +213,22 @@ impl StepTable<'_> {
                     ] {
                         table.row(row, |step| interval(&judging(step, field)));
                     }
+                    let items = |step: &Value| judging(step, "items");
+                    let all = |step: &Value, field: &str| items(step)["all"][field].as_f64();
+                    table.row("  items met", |step| all(step, "met_share").map(percent));
+                    let tags = |step: &Value| -> Vec<String> {
+                        let tags = &items(step)["tags"];
+                        tags.as_object().map_or_else(Vec::new, |tags| tags.keys().cloned().collect())
+                    };
+                    let tags: BTreeSet<String> = table.steps.iter().flat_map(tags).collect();
+                    for tag in tags.iter().take(TAGS) {
+                        table.row(&format!("    {tag}"), |step| {
+                            items(step)["tags"][tag]["met_share"].as_f64().map(percent)
+                        });
+                    }
+                    table.row("  items missing", |step| {
+                        Some(percent(all(step, "missing")? / all(step, "asked")?))
+                    });
                     table.row("  failed", |step| {
                         let failed: u64 =
                             judging(step, "failed").as_object()?.values().filter_map(Value::as_u64).sum();
@@ -297,6 +315,8 @@ mod tests {
     fn step(step: u64, alarmed: bool) -> Value {
         let share = json!({ "share": 1.0, "low": 0.984, "high": 1.0, "of": 64 });
         let spread = json!({ "count": 64, "mean": -1e-10, "std": 1e-10, "quantiles": { "p05": -0.5 } });
+        let counts = json!({ "asked": 80, "missing": 8, "met_share": 0.75 });
+        let items = json!({ "all": counts, "tags": { "axis:accuracy": counts } });
         let message = "Inside groups, longer responses get more reward (r = 0.71): check for length hacking.";
         let alarm = json!({ "code": "length_hacking", "step": step, "value": 0.7, "message": message });
         json!({
@@ -304,7 +324,7 @@ mod tests {
             "statistics": {
                 "rollouts": 64, "total": spread, "groups": { "zero_variance_share": 0.25 },
                 "outcomes": { "invalid": 8, "floored": 0, "reasons": { "invalid": { "judge.timeout": 8 } } },
-                "components": { "a-component-of-a-very-long-name": { "values": spread, "judging": { "first": share, "win_rate": share, "failed": { "judge.timeout": 8 } } } },
+                "components": { "a-component-of-a-very-long-name": { "values": spread, "judging": { "first": share, "win_rate": share, "failed": { "judge.timeout": 8 }, "items": items } } },
             },
             "judges": [{ "judge": "main", "asked": 80, "cached": 20, "calls": 60, "failed": 8, "latency": { "quantiles": { "p50": 0.0204, "p99": 1.5 } }, "cost": null }],
             "alarms": if alarmed { json!([alarm]) } else { json!([]) },
@@ -334,6 +354,9 @@ mod tests {
             "  judge.timeout",
             "12.5 % (8)",
             "100 % (98 … 100)",
+            "  items missing                     10.0 %",
+            "    axis:accuracy",
+            "75.0 %",
             "  from the cache",
             "25.0 %",
             "20 ms",

@@ -1,8 +1,10 @@
 //! The judges' part of the summary: how they decided, and what the calls took.
 
-use super::{counted, many, percent, short, whole};
+use super::{counted, cut, many, percent, short, whole};
+use crate::console::{Style, printable};
 use plaudit::judge::client::JudgeUsage;
 use plaudit::reason::Code;
+use plaudit::rubric::{ItemCounts, ItemStats};
 use plaudit::statistics::judging::{Judging, Share};
 
 /// How a component's verdicts look: sides, ties, circles, the reference.
@@ -35,6 +37,51 @@ pub(super) fn verdicts(judging: &Judging) -> Vec<String> {
     if judging.0.injections > 0 {
         let speak = if judging.0.injections == 1 { "speaks" } else { "speak" };
         lines.push(format!("{} {speak} to the judge", many(judging.0.injections, "response")));
+    }
+    lines
+}
+
+/// The most criteria that the table shows, and how much of each.
+const MAX_CRITERIA: usize = 10;
+const CRITERION: usize = 44;
+
+/// A rubric's items together, and a row for each of the shared criteria that say least; none where there are no items.
+pub(super) fn items(component: &str, items: &ItemStats, style: Style) -> Vec<String> {
+    if items.all.asked == 0 {
+        return Vec::new();
+    }
+    let line = |name: &str, cells: [String; 6]| {
+        let cells = cells.map(|cell| format!(" {cell:>8}")).concat();
+        format!("{:CRITERION$}{cells}", cut(&printable(name), CRITERION))
+    };
+    let row = |name: &str, found: &ItemCounts| {
+        let share = |share: Option<f64>| share.map_or_else(String::new, percent);
+        line(
+            name,
+            [
+                whole(found.asked),
+                share(found.met_share()),
+                whole(found.not_applicable),
+                whole(found.missing),
+                found.discrimination().map_or_else(String::new, |r| format!("{r:+.2}")),
+                share(found.saturation()),
+            ],
+        )
+    };
+    let shared = items.shared();
+    let head = ["asked", "met", "n/a", "missing", "r rest", "all same"].map(str::to_owned);
+    let mut lines = vec![style.dim(line(&format!("items of {component}"), head)), row("all", &items.all)];
+    lines.extend(shared.iter().take(MAX_CRITERIA).map(|(name, found)| row(&format!("  {name}"), found)));
+    if shared.len() > MAX_CRITERIA {
+        let rest = shared.len() - MAX_CRITERIA;
+        lines.push(style.dim(format!("  {} more, which tell responses apart better", whole(rest as u64))));
+    }
+    if items.others() > 0 {
+        let others = many(items.others(), "question");
+        lines.push(style.dim(format!(
+            "  {others} about criteria beyond the first {}",
+            whole(items.criteria.len() as u64)
+        )));
     }
     lines
 }

@@ -27,7 +27,7 @@ impl Server {
     }
 
     /// `answer` gets the body of a request and its key, and gives a status and a body.
-    fn start_with(answer: impl Fn(&Value, &str) -> (u16, String) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start_with(answer: impl Fn(&Value, &str) -> (u16, String) + Send + Sync + 'static) -> Self {
         let answer = Arc::new(answer);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -1,9 +1,10 @@
 //! Judged recipes: every way of judging, through the command, against a simulated judge.
 
 use crate::crash::ledger;
+use crate::judge_requests::Server;
 use crate::judge_sim::Sim;
 use crate::support::{Folder, Ran, run, shuffled};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// A folder with rollouts, and a judge with a ledger.
@@ -387,4 +388,79 @@ fn a_budget_of_calls_holds_exactly_and_over_a_restart() {
         assert_eq!((rows.len(), spent), (80, 30), "{}", ran.talk);
         assert!(ran.talk.contains("judge.budget"), "{}", ran.talk);
     }
+}
+
+/// A judge of rubrics: a response meets "Says X." where it has the word X, and of `river` it cannot make up its mind where the response
+/// is unsure.
+fn grade(body: &Value) -> String {
+    let prompt = body["messages"][1]["content"].as_str().unwrap();
+    let (shown, rest) = prompt.split_once("# Response").unwrap().1.split_once("# Criteria").unwrap();
+    let (criteria, _) = rest.split_once("# Verdict").unwrap();
+    let verdict = |line: &str| {
+        let (label, criterion) = line.split_once(": Says ")?;
+        let word = criterion.trim_end_matches('.');
+        let verdict = match (shown.contains(word), word == "river" && shown.contains("unsure")) {
+            (_, true) => "maybe",
+            (true, _) => "yes",
+            (false, _) => "no",
+        };
+        Some((label.to_owned(), json!({ "reason": format!("It is about {word}."), "verdict": verdict })))
+    };
+    let said: serde_json::Map<String, Value> = criteria.lines().filter_map(verdict).collect();
+    let message = json!({ "content": json!(said).to_string() });
+    json!({ "choices": [{ "message": message, "finish_reason": "stop" }] }).to_string()
+}
+
+#[test]
+fn a_rubric_is_counted_item_by_item() {
+    let server = Server::start_with(|body, _| (200, grade(body)));
+    let folder = Folder::new("judged-items");
+    let said = ["lantern and river", "stone", "lantern by the river", "unsure, but lantern"];
+    let row = |(at, said): (usize, &&str)| {
+        let group = at / 2;
+        json!({ "id": format!("{at}"), "group": format!("g{group}"), "prompt": format!("q{group}"), "response": said })
+            .to_string()
+    };
+    let rows = folder.file("rows.jsonl", said.iter().enumerate().map(row).collect::<Vec<_>>().join("\n"));
+    let recipe = folder.file(
+        "recipe.yaml",
+        format!(
+            "components:\n  checklist:\n    reward: rubric\n    rubric: [{{ criterion: Says lantern., tags: [light] }}, {{ criterion: Says river. }}, {{ criterion: Says stone. }}]\njudges:\n  main: {{ base_url: \"{}\", model: m, hedge_share: 0 }}\n",
+            server.url
+        ),
+    );
+    let items = |concurrency: &str| {
+        let summary = folder.path("summary.json");
+        let ran = run(&["score", &rows, "--recipe", &recipe, "--set", concurrency, "--summary", &summary]);
+        assert_eq!(values(&ran.out)[3]["outcome"], "invalid", "{}", ran.out);
+        let summary: Value = serde_json::from_str(&folder.read("summary.json")).unwrap();
+        (ran.talk, summary["statistics"]["components"]["checklist"]["judging"]["items"].clone())
+    };
+    let (talk, found) = items("judges.main.concurrency=1");
+    assert_eq!(found, items("judges.main.concurrency=8").1);
+    let counts = |of: &Value| ["asked", "met", "missing"].map(|name| of[name].as_u64().unwrap());
+    assert_eq!(counts(&found["all"]), [12, 6, 1], "the rollout without a number is counted");
+    assert_eq!(counts(&found["tags"]["light"]), [4, 3, 0]);
+    let shared: Vec<(&str, &Value, &Value)> = (found["shared"].as_array().unwrap().iter())
+        .map(|one| (one["criterion"].as_str().unwrap(), &one["discrimination"], &one["saturation"]))
+        .collect();
+    let expected = json!([-1.0, null, 0.0, 0.5, 0.0]);
+    assert_eq!(
+        shared,
+        [
+            ("Says stone.", &expected[0], &expected[3]),
+            ("Says river.", &expected[1], &expected[4]),
+            ("Says lantern.", &expected[2], &expected[3]),
+        ]
+    );
+    let line = |start: &str| {
+        let line = talk
+            .lines()
+            .find(|line| line.trim_start().starts_with(start))
+            .unwrap_or_else(|| panic!("{talk}"));
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("items of checklist"), "items of checklist asked met n/a missing r rest all same");
+    assert_eq!(line("Says stone."), "Says stone. 4 25.0 % 0 0 -1.00 50.0 %");
+    assert_eq!(line("Says river."), "Says river. 4 66.7 % 0 1 0.0 %");
 }

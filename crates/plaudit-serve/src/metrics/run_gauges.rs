@@ -57,7 +57,7 @@ const RUN: [(&str, &str, StepValue); 10] = [
     }),
 ];
 
-const COMPONENT: [(&str, &str, ComponentValueOf); 6] = [
+const COMPONENT: [(&str, &str, ComponentValueOf); 7] = [
     ("plaudit_run_component_mean", "The mean of a component.", |component| {
         let moments = &component.values.moments;
         (moments.count > 0).then_some(moments.mean)
@@ -80,6 +80,9 @@ const COMPONENT: [(&str, &str, ComponentValueOf); 6] = [
     ),
     ("plaudit_run_tie_ratio", "How often a verdict is a tie.", |component| {
         Some(component.judging.as_ref()?.ties()?.share)
+    }),
+    ("plaudit_run_item_missing_ratio", "The share of a rubric's items without a verdict.", |component| {
+        component.judging.as_ref()?.0.items.all.missing_share()
     }),
 ];
 
@@ -111,18 +114,17 @@ pub(super) fn add(snapshot: &mut Snapshot, runs: &[Arc<Run>]) {
         }
         snapshot.add(name, MetricType::GAUGE, help, samples);
     }
-    let mut samples = Vec::new();
-    for (run, newest) in &runs {
-        for (component, statistics) in &newest.statistics.components {
-            for (id, counts) in &statistics.constraints {
-                let [owner, run, recipe] = labels(run);
-                let labels = [owner, run, recipe, ("component", component), ("constraint", *id)];
-                samples.push(gauge(&labels, counts.share()));
-            }
-        }
-    }
+    let constraints = |component: &ComponentStatistics| {
+        component.constraints.iter().map(|(id, counts)| ((*id).to_owned(), counts.share())).collect()
+    };
     let help = "The share of responses that follow a constraint, of those that must.";
-    snapshot.add("plaudit_run_constraint_ratio", MetricType::GAUGE, help, samples);
+    add_parts(snapshot, &runs, ("plaudit_run_constraint_ratio", help, "constraint"), constraints);
+    let tags = |component: &ComponentStatistics| {
+        let tags = component.judging.iter().flat_map(|judging| &judging.0.items.tags);
+        tags.filter_map(|(tag, found)| Some((tag.clone(), found.met_share()?))).collect()
+    };
+    let help = "The share of answers about a rubric's items with a tag that say the item is met.";
+    add_parts(snapshot, &runs, ("plaudit_run_item_met_ratio", help, "tag"), tags);
     let alarms = runs.iter().flat_map(|(run, newest)| {
         CODES.map(|code| {
             let [owner, run, recipe] = labels(run);
@@ -132,6 +134,25 @@ pub(super) fn add(snapshot: &mut Snapshot, runs: &[Arc<Run>]) {
     });
     let help = "Whether something is wrong with the step, by what it is.";
     snapshot.add("plaudit_run_alarm", MetricType::GAUGE, help, alarms.collect());
+}
+
+/// Adds a gauge of which each component has several, by the value of a label.
+fn add_parts(
+    snapshot: &mut Snapshot,
+    runs: &[(RunSummary, NewestStep)],
+    (name, help, label): (&str, &str, &str),
+    parts: impl Fn(&ComponentStatistics) -> Vec<(String, f64)>,
+) {
+    let mut samples = Vec::new();
+    for (run, newest) in runs {
+        for (component, statistics) in &newest.statistics.components {
+            for (part, value) in parts(statistics) {
+                let [owner, run, recipe] = labels(run);
+                samples.push(gauge(&[owner, run, recipe, ("component", component), (label, &part)], value));
+            }
+        }
+    }
+    snapshot.add(name, MetricType::GAUGE, help, samples);
 }
 
 /// What identifies a run.

@@ -6,7 +6,7 @@ use plaudit::engine::{Engine, ScoreOptions};
 use plaudit::group::Key;
 use plaudit::judge::client::UsageMeter;
 use plaudit::judge::runner::CallTranscript;
-use plaudit::judge::{Reply, Side, Verdict};
+use plaudit::judge::{ItemAnswer, Reply, Side, Verdict};
 use plaudit::outcome::OutcomeKind;
 use plaudit::reason::{Code, Reason};
 use plaudit::report::{Report, RowResult};
@@ -216,6 +216,12 @@ fn exchange<'s>(sample: &GroupSnapshot, transcript: &'s CallTranscript) -> Excha
         }
         Ok(Verdict::Score(score)) => json!({ "kind": "score", "score": score }),
         Ok(Verdict::Ranking(order)) => json!({ "kind": "ranking", "order": order }),
+        Ok(Verdict::Items(items)) => {
+            let said = |item: &Option<ItemAnswer>| {
+                item.as_ref().map(|item| json!({ "said": item.said, "reason": item.reason }))
+            };
+            json!({ "kind": "items", "items": items.iter().map(said).collect::<Vec<_>>() })
+        }
         Ok(Verdict::Text(text)) => json!({ "kind": "text", "text": text }),
         Ok(Verdict::Pair { winner, first }) => {
             let winner = winner.map(|side| match side {

@@ -1,5 +1,6 @@
 // Tests of the dashboard in a browser: runs, charts, groups and verdicts, live, and hostile texts shown as texts.
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 import { launch, numbers, open, wide } from './browser.mjs';
 import { HOSTILE } from './hostile.mjs';
@@ -251,6 +252,73 @@ test('the tests of a program are a strip of verdicts, and its words are text', a
   await page.goto(`${service.url}/#run=${run}`);
   await page.getByText('tests, verdicts of tests').waitFor();
   assert.deepEqual(page.faults, []);
+});
+
+// A judge of rubrics: a response meets "Says X." where it has the word X.
+const rubricJudge = () => new Promise((found) => {
+  const server = createServer(async (request, reply) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    const [, shown, criteria] = JSON.parse(body).messages[1].content.match(/# Response\n(.*?)# Criteria\n(.*?)# Verdict/s);
+    const verdict = (word) => (/lost/.test(shown) || (word === 'river' && /unsure/.test(shown)) ? 'maybe' : word === 'river' && /desert/.test(shown) ? 'not applicable' : shown.includes(word) ? 'yes' : 'no');
+    const said = [...criteria.matchAll(/^(item_\w+): Says (.*)\.$/gm)].map(([, label, word]) => [label, { reason: `${HOSTILE[0]} about ${word}`, verdict: verdict(word) }]);
+    reply.end(JSON.stringify({ choices: [{ message: { content: JSON.stringify(Object.fromEntries(said)) }, finish_reason: 'stop' }] }));
+  });
+  server.listen(0, '127.0.0.1', () => found(server));
+});
+
+test('a rubric is a table of responses by item, with the judge’s reason as text', async () => {
+  const judge = await rubricJudge();
+  const graded = await Service.start({ recipe: () => `
+name: graded
+components:
+  checklist:
+    reward: rubric
+    applies: judge
+    tolerance: 0.6
+    rubric:
+      - { criterion: Says lantern., tags: [light] }
+      - { criterion: Says river., weight: 2, tags: [water] }
+      - { criterion: Says mud., weight: -1 }
+      - { criterion: Says <b>bold</b>. }
+judges:
+  main: { base_url: "http://127.0.0.1:${judge.address().port}/v1", model: m, hedge_share: 0 }
+` });
+  try {
+    const said = ['lantern, river', 'lantern, desert', 'unsure, lantern', 'river, mud', 'lost'];
+    const rollouts = said.map((response, place) => ({ id: `r-${place}`, group: 'r', prompt: 'p', response }));
+    await graded.score('rubric', 0, rollouts);
+    const { run: rubric } = await graded.score('rubric', 1, rollouts.slice(0, 2));
+    const page = await open(browser, `${graded.url}/#run=${rubric}`);
+    const shown = await numbers(page, 'items-checklist');
+    assert.deepEqual(shown.map((row) => ['light', 'water', 'all items'].map((tag) => Math.round(number(row[tag])))), [[75, 100, 43], [100, 100, 43]]);
+    await page.goto(`${graded.url}/#run=${rubric}&step=0`);
+    await page.locator('.groups a').first().click();
+    const grid = page.getByRole('grid', { name: 'Items of checklist' });
+    await grid.waitFor();
+    const row = (name) => grid.locator('tbody tr').filter({ hasText: name });
+    const cells = async (name) => Object.fromEntries(await row(name).locator('td.bout').evaluateAll((all) => all.map((one) => [one.dataset.place, `${one.textContent} ${one.className.slice(5)}`])));
+    assert.deepEqual(await cells('lantern'), { 0: '✓ win', 1: '✓ win', 2: '✓ win', 3: '✗ wrong', 4: '! failed' });
+    assert.deepEqual(await cells('river'), { 0: '✓ win', 1: '– loss', 2: '? missing', 3: '✓ win', 4: '! failed' });
+    assert.deepEqual(await cells('mud'), { 0: '✗ win', 1: '✗ win', 2: '✗ win', 3: '✓ wrong', 4: '! failed' });
+    assert.match(await row('bold').locator('th').textContent(), /^Says <b>bold<\/b>\./);
+    const sheet = page.locator('#words');
+    await row('bold').locator('[data-place="0"]').click();
+    assert.match(await sheet.textContent(), /#0: not met/);
+    assert.equal(await sheet.getByLabel('The judge’s reason').textContent(), `${HOSTILE[0]} about <b>bold</b>`);
+    await page.keyboard.press('Escape');
+    await sheet.locator('header').waitFor({ state: 'detached' });
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    assert.match(await sheet.textContent(), /#0: not met.*Says mud\./s);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /verdicts? failed/ }).click();
+    assert.match(await sheet.textContent(), /shown: #4/);
+    await page.keyboard.press('Escape');
+    assert.equal(await page.locator('.items b, main img, dialog b, dialog img').count(), 0);
+    assert.equal(await wide(page), 0);
+    assert.deepEqual(page.faults, []);
+  } finally { await graded.close(); judge.close(); }
 });
 
 test('a judge that fails is seen to fail, and nothing stands in for its verdicts', async () => {

@@ -10,13 +10,16 @@ use crate::group::Key;
 use crate::judge::JudgedReward;
 use crate::judge::group_view::{GroupView, Member};
 use crate::judge::rewards::params::Mode;
-use crate::judge::runner::JudgeTask;
+use crate::judge::rewards::rubric::RubricGrader;
+use crate::judge::rubric_session::RubricSession;
+use crate::judge::runner::{JudgeTask, Session};
 use crate::judge::session::JudgeSession;
 use crate::judge::stats::JudgeStats;
 use crate::outcome::Outcome;
 use crate::plan::{Component, Scorer};
 use crate::reason::Code;
 use crate::report::Row;
+use crate::rubric::Item;
 use std::sync::Arc;
 
 /// The component and the members that a task is about.
@@ -46,6 +49,26 @@ pub(super) fn build_judge_tasks(
         let with_reference = scorer.options.validate.unwrap_or(scorer.plan.validates) && !reward.is_scalar();
         for part in split_by_prompt(reward, members, asked) {
             let chosen: Vec<Member<'_>> = part.iter().map(|member| members[*member]).collect();
+            if let Some(grader) = reward.grader() {
+                let parts = split_by_rubric(grader, &chosen);
+                for (of, rubric) in parts {
+                    let part: Vec<usize> = of.iter().map(|at| part[*at]).collect();
+                    let rubric = match rubric {
+                        Ok(rubric) => rubric,
+                        Err(outcome) => {
+                            part.iter()
+                                .for_each(|member| one.set_outcome(&mut rows[*member], outcome.clone()));
+                            continue;
+                        }
+                    };
+                    let chosen: Vec<Member<'_>> = of.iter().map(|at| chosen[*at]).collect();
+                    let view = GroupView::new(reward, &chosen, secret, with_reference);
+                    let session = Session::Rubric(RubricSession::new(Arc::clone(reward), rubric, view));
+                    let task = JudgeTask { component: settings.name.clone(), group: None, session, asks };
+                    tasks.push((TaskTarget { component: one.at, members: part }, task));
+                }
+                continue;
+            }
             if let Some(outcome) = refuse_part(reward, &chosen, with_reference, members.len()) {
                 part.iter().for_each(|member| one.set_outcome(&mut rows[*member], outcome.clone()));
                 continue;
@@ -54,11 +77,31 @@ pub(super) fn build_judge_tasks(
             let session = JudgeSession::new(Arc::clone(reward), view);
             let group_name = || Key::of(chosen[0].rollout).map(|key| key.label().into_owned());
             let group = session.too_large().and_then(|_| group_name());
+            let session = Session::Group(session);
             let task = JudgeTask { component: settings.name.clone(), group, session, asks };
             tasks.push((TaskTarget { component: one.at, members: part }, task));
         }
     }
     tasks
+}
+
+/// The members that are graded by one rubric, as places, with that rubric; or with the outcome of those that have none.
+type RubricPart = (Vec<usize>, Result<Arc<[Item]>, Outcome>);
+
+/// Parts the members by their rubrics, which mostly are one.
+fn split_by_rubric(grader: &RubricGrader, members: &[Member<'_>]) -> Vec<RubricPart> {
+    let mut parts: Vec<RubricPart> = Vec::new();
+    for (at, member) in members.iter().enumerate() {
+        let rubric = grader.rubric_of(member.rollout).map_err(|reason| match reason.code {
+            Code::MissingRubric => Outcome::skipped(reason),
+            _ => Outcome::invalid(reason),
+        });
+        match parts.iter_mut().find(|(_, known)| *known == rubric) {
+            Some((part, _)) => part.push(at),
+            None => parts.push((vec![at], rubric)),
+        }
+    }
+    parts
 }
 
 /// The members that share a session: all of them where they are compared, else those with one prompt and reference.

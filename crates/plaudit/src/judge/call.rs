@@ -52,7 +52,7 @@ impl<'c> JudgeCall<'c> {
                 (CustomAnswerLocation::Json(_), FormatConfig::Json) => vec![AnswerFormat::Json],
                 _ => vec![AnswerFormat::Tag],
             },
-            PromptSource::Scalar { .. } => vec![AnswerFormat::Tag],
+            PromptSource::Rubric(_) | PromptSource::Scalar { .. } => vec![AnswerFormat::Tag],
             PromptSource::Principles { .. } => {
                 let fits = |format: &AnswerFormat| !(ranks && *format == AnswerFormat::Logprobs);
                 judge.formats().iter().copied().filter(fits).collect()

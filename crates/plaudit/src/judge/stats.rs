@@ -5,6 +5,7 @@ use super::group_view::{GroupView, MemberState};
 use crate::aggregate::{Aggregated, Evidence, MethodInfo};
 use crate::outcome::{Fact, Outcome};
 use crate::reason::{Code, Reason};
+use crate::rubric::ItemStats;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What was found about one group or many.
@@ -46,6 +47,8 @@ pub struct JudgeStats {
     pub draws: u64,
     /// Rollouts that are worse than the reference.
     pub losses: u64,
+    /// The items of rubrics.
+    pub items: ItemStats,
 }
 
 impl JudgeStats {
@@ -145,6 +148,7 @@ impl JudgeStats {
         self.wins += other.wins;
         self.draws += other.draws;
         self.losses += other.losses;
+        self.items.merge(&other.items);
     }
 }
 

@@ -42,7 +42,8 @@ pub fn shipped() -> &'static [(&'static str, &'static str)] {
         "lengths",
         "tutorial",
         "overlap",
-        "judged"
+        "judged",
+        "rubric"
     ]
 }
 

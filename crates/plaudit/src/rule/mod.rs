@@ -35,7 +35,6 @@ pub mod contains;
 pub mod correct;
 pub mod custom;
 pub mod dapo_overlong;
-mod document;
 pub mod exact_set;
 mod expected_calls;
 pub mod f1_score;

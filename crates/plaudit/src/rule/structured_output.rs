@@ -1,12 +1,12 @@
 //! `structured_output`: whether a response is a document that a JSON schema allows.
 
-use super::document::{self, Dialect, DocumentError, DocumentFormat};
 use super::json_schema::{CompiledSchema, Documents, Reading, SchemaChecker, SchemaError, made_strict};
 use super::row_cache::RowCache;
 use super::{ParamError, Range, ResourceCache, Reward, Rule, RuleInput};
 use crate::conversation::{Arguments, Conversation, ToolCall};
 use crate::outcome::{Fact, Info, Outcome};
 use crate::reason::{Code, Reason};
+use crate::text::document::{self, Dialect, DocumentError, DocumentFormat};
 use crate::text::scope::Scope;
 use plaudit_text::exact;
 use plaudit_text::{after_thought, fenced_blocks, is_blank};

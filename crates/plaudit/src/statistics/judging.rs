@@ -2,6 +2,7 @@
 
 use crate::judge::stats::JudgeStats;
 use crate::reason::Code;
+use crate::rubric::{ItemCounts, ItemStats};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -109,6 +110,87 @@ struct JudgingJson<'j> {
     duplicates: Option<Share>,
     /// Responses that try to talk to the judge.
     injections: u64,
+    /// The items of rubrics, where responses are graded by some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<ItemsJson<'j>>,
+}
+
+/// The items of rubrics.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RubricItemsReply")]
+struct ItemsJson<'j> {
+    /// All of them together.
+    all: ItemJson,
+    /// By tag, at most 50.
+    tags: BTreeMap<&'j str, ItemJson>,
+    /// How many criteria are kept apart, at most 1,000.
+    criteria: usize,
+    /// How often others were asked about.
+    others: u64,
+    /// The criteria that several groups share, those first that tell responses apart least, at most 100.
+    shared: Vec<CriterionJson<'j>>,
+}
+
+/// One criterion.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RubricCriterionReply")]
+struct CriterionJson<'j> {
+    criterion: &'j str,
+    #[serde(flatten)]
+    counts: ItemJson,
+}
+
+/// What was said of an item, or of several.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "RubricItemReply")]
+struct ItemJson {
+    /// How many responses it was asked about.
+    asked: u64,
+    /// How many meet it, to how many it does not apply, and how many have no verdict.
+    met: u64,
+    not_applicable: u64,
+    missing: u64,
+    /// The share of its answers that say it is met.
+    met_share: Option<f64>,
+    /// How its answers move with those to the other items inside groups, from -1 to 1; a fault is turned round.
+    discrimination: Option<f64>,
+    /// The share of groups in which all answers are equal.
+    saturation: Option<f64>,
+    /// The share of verdicts that came out otherwise when they were asked for once more, by `audit`.
+    disagreement: Option<f64>,
+}
+
+/// The most criteria that are written.
+const MAX_SHARED: usize = 100;
+
+impl<'j> ItemsJson<'j> {
+    fn of(items: &'j ItemStats) -> Option<Self> {
+        let shared = items.shared().into_iter().take(MAX_SHARED);
+        (items.all.asked > 0).then(|| Self {
+            all: ItemJson::of(&items.all),
+            tags: items.tags.iter().map(|(tag, found)| (tag.as_str(), ItemJson::of(found))).collect(),
+            criteria: items.criteria.len(),
+            others: items.others(),
+            shared: shared
+                .map(|(criterion, found)| CriterionJson { criterion, counts: ItemJson::of(found) })
+                .collect(),
+        })
+    }
+}
+
+impl ItemJson {
+    fn of(found: &ItemCounts) -> Self {
+        Self {
+            asked: found.asked,
+            met: found.met,
+            not_applicable: found.not_applicable,
+            missing: found.missing,
+            met_share: found.met_share(),
+            discrimination: found.discrimination(),
+            saturation: found.saturation(),
+            disagreement: found.disagreement(),
+        }
+    }
 }
 
 json_schema_of!(Judging, JudgingJson<'static>);
@@ -129,6 +211,7 @@ impl Serialize for Judging {
             win_and_rate: self.win_and_rate(),
             duplicates: Share::new(found.duplicates as f64, found.rollouts),
             injections: found.injections,
+            items: ItemsJson::of(&found.items),
         };
         json.serialize(to)
     }

@@ -460,7 +460,11 @@ impl Statistics {
     /// About how many bytes it takes while it is of a few rollouts.
     pub(crate) fn bytes(&self) -> usize {
         let column = size_of::<(String, ComponentStatistics)>() + CELLS;
-        size_of::<Self>() + 5 * CELLS + self.components.len() * column
+        let items = |(_, one): &(String, ComponentStatistics)| {
+            one.judging.as_ref().map_or(0, |judging| judging.0.items.bytes())
+        };
+        let items: usize = self.components.iter().map(items).sum();
+        size_of::<Self>() + 5 * CELLS + self.components.len() * column + items
     }
 
     /// Checks that every rollout that came in went out as exactly one outcome.

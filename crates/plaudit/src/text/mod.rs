@@ -1,5 +1,6 @@
 //! Lazy views of a text (length, lower case, tags, thought, tokens), each computed at most once and shared.
 
+pub(crate) mod document;
 pub mod id_set;
 pub mod lcs;
 pub mod ngrams;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// with two parts stands for that submodule alone.
 const LAYERS: [&[&str]; 4] = [
     &["reason", "error", "exec", "tls", "outcome", "conversation", "rollout", "statistics::distribution"],
-    &["text", "tokenizer", "input", "aggregate", "reward", "question", "record"],
+    &["text", "tokenizer", "input", "aggregate", "reward", "question", "record", "rubric"],
     &["group", "rule", "code", "judge", "compose"],
     &["registry", "recipe", "plan", "journal", "report", "statistics", "abort", "engine", "join"],
 ];

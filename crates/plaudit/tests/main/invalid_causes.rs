@@ -44,7 +44,15 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
     ),
     (&[UnclosedThink], Response, "floored"),
     (
-        &[MissingReference, EmptyReference, MissingTokens, MissingExtra, MissingTests, MissingSchema],
+        &[
+            MissingReference,
+            EmptyReference,
+            MissingTokens,
+            MissingExtra,
+            MissingTests,
+            MissingSchema,
+            MissingRubric,
+        ],
         Skips,
         "a field of the row is not there",
     ),
@@ -62,7 +70,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
         "tests are read without the response; a test that fails before it calls the program is faulty for every program, and a name that the data use and nobody defines makes every program invalid but one that defines it",
     ),
     (
-        &[BadOptions, BadSchema, BadInstructions, BadLanguage, NoRoute],
+        &[BadOptions, BadSchema, BadInstructions, BadLanguage, BadRubric, NoRoute],
         Row,
         "read from the row without the response",
     ),
@@ -132,6 +140,7 @@ const CAUSES: &[(&[Code], Cause, &str)] = &[
             JudgeWrongSample,
             JudgeNoLogprobs,
             JudgeNoVerdicts,
+            JudgeNothingApplies,
         ],
         Judge,
         "the judge writes it; what in a response looks like a verdict or a delimiter is broken before it is shown",

@@ -31,6 +31,8 @@ mod redis;
 mod redis_server;
 mod reference;
 mod regex_cases;
+mod rubric;
+mod rubric_vectors;
 mod submit;
 mod timing;
 mod whole_groups;

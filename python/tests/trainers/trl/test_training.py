@@ -50,6 +50,27 @@ def test_a_pairwise_reward_rises_as_an_absolute_monitor_shows(tmp_path: Path, ju
     assert judge.asked() > 0
 
 
+@pytest.mark.parametrize("judge", [["--item-error", "0"]], indirect=True)
+def test_a_rubric_reward_rises_with_its_met_items(tmp_path: Path, judge: Judge) -> None:
+    criteria = [
+        {"criterion": f'Says "{colour}"', "points": points, "tags": [f"colour:{colour}"]}
+        for colour, points in [("red", 5), ("green", 3), ("white", -4)]
+    ]
+    recipe = {
+        "name": "checklist",
+        "components": {"rubric": {"reward": "rubric", "clip": [0, 1]}},
+        "judges": {"main": {"base_url": judge.url, "model": "sim", "hedge_share": 0}},
+    }
+    reward = Reward(recipe, statistics=["*/items/*met_share"])
+    trained = fixtures.trainer(tmp_path, reward, fixtures.questions(rubrics=criteria), max_steps=24)
+    trained.train()
+    first, last = fixtures.fifths(fixtures.logged(trained, "rewards/checklist/mean"))
+    assert last > first + 0.3, f"from {first:.3f} to {last:.3f}"
+    met = "checklist/components/rubric/judging/items/tags/colour:red/met_share"
+    first, last = fixtures.fifths(fixtures.logged(trained, met))
+    assert last > first + 0.2, f"red: from {first:.3f} to {last:.3f}"
+
+
 def test_columns_train_as_the_whole_recipe_does(tmp_path: Path) -> None:
     reward = Reward(WORDS)
     columns = reward.as_columns()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import plaudit
-from plaudit.verl.rollout_reader import response_of
+from plaudit.verl.rollout_reader import extra, response_of
 
 
 class Characters:
@@ -43,3 +44,24 @@ def test_turns_of_an_unknown_template_are_refused():
     (refused, read) = engine.score(responses=[other, "42"], references=["42", "42"])
     assert (refused.total, refused.reason["code"], read.total) == (None, "input.response", 1.0)
     assert "no chat template that is known" in refused.reason["message"]
+
+
+def test_a_row_hands_its_rubric_on_wherever_verl_keeps_it():
+    rubric = [{"criterion": "Says yes", "points": 5}]
+    rows = [
+        {"rubrics": np.array(rubric, dtype=object), "reward_model": {"ground_truth": ""}},
+        {"reward_model": {"ground_truth": "", "rubrics": rubric}, "extra_info": {"index": 1}},
+        {
+            "extra_info": {"reward_model": {"rubrics": rubric}},
+            "reward_model": {"ground_truth": "", "rubrics": []},
+        },
+    ]
+    recipe = {
+        "components": {"rubric": {"reward": "rubric"}},
+        "judges": {"main": {"base_url": "http://127.0.0.1:9/v1", "model": "m", "patience": "100ms"}},
+    }
+    report = plaudit.Engine(recipe).score(["q"] * 4, ["yes"] * 4, extras=[*map(extra, rows), {}])
+    codes = [reason["code"] for reason in report.reasons]
+    # All that is missing is the judge.
+    assert all(code.startswith("judge.") for code in codes[:3]), codes
+    assert codes[3] == "input.missing_rubric"

@@ -173,7 +173,7 @@ impl Record for Redis {
         let keys = [key_of("judgment", of), key_of("claim", of), key("judgments")];
         let claimed_by = match &source {
             RecordSource::Judge(claim) => self.request_id(claim),
-            RecordSource::Program(_) => String::new(),
+            RecordSource::Program(_) | RecordSource::Item(_) => String::new(),
         };
         let mut command = invoke(&self.scripts.keep, &keys);
         let written = sealed.and_then(|sealed| {

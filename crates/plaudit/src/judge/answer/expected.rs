@@ -1,5 +1,6 @@
 //! Verdict types: what a judge can answer, in which format it is asked to, and where the answer stands.
 
+use super::items::ItemAnswer;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,6 +29,8 @@ pub enum Verdict {
     },
     /// All that were shown, as places in the order of showing, best first.
     Ranking(Vec<usize>),
+    /// What is said of each item of a rubric that was asked about; none of an item where that cannot be read.
+    Items(Vec<Option<ItemAnswer>>),
     /// The reply to a free question.
     Text(String),
 }
@@ -69,13 +72,15 @@ pub enum QuestionKind {
     Pair,
     /// The order of several.
     Ranking,
+    /// The items of a rubric.
+    Items,
     /// Whatever a prompt or a reward of one's own asks.
     Free,
 }
 
 impl QuestionKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Score, Self::Pair, Self::Ranking, Self::Free];
+    pub const ALL: [Self; 5] = [Self::Score, Self::Pair, Self::Ranking, Self::Items, Self::Free];
 
     /// The word in journals and replies.
     pub const fn as_str(self) -> &'static str {
@@ -83,6 +88,7 @@ impl QuestionKind {
             Self::Score => "score",
             Self::Pair => "pair",
             Self::Ranking => "ranking",
+            Self::Items => "items",
             Self::Free => "free",
         }
     }
@@ -93,6 +99,7 @@ impl QuestionKind {
             Self::Score => "single responses",
             Self::Pair => "pairs",
             Self::Ranking => "rankings",
+            Self::Items => "items of rubrics",
             Self::Free => "prompts of your own",
         }
     }

@@ -320,7 +320,7 @@ fn ranking<'t>(labels: &[String], named: impl Iterator<Item = Option<&'t str>>) 
 }
 
 /// Whether a reply without a verdict says that the judge will not give one.
-fn refuses(content: &str) -> bool {
+pub(super) fn refuses(content: &str) -> bool {
     let start: String = content.chars().take(REFUSAL_WITHIN).collect();
     let start = start.to_lowercase().replace('’', "'");
     REFUSALS.iter().any(|phrase| start.contains(phrase))
@@ -375,7 +375,7 @@ fn bracketed(content: &str) -> Result<&str, Reason> {
 }
 
 /// The one object of a reply that has the field. The object ends the reply, a code fence aside.
-fn object(content: &str, field: &str) -> Result<Map<String, Value>, Reason> {
+pub(super) fn object(content: &str, field: &str) -> Result<Map<String, Value>, Reason> {
     // Also in the quotes of Python: an object that cannot be read may still be where the judge said its verdict.
     let names = [format!("\"{field}\""), format!("'{field}'")];
     let mentions =

@@ -30,7 +30,9 @@ impl JudgeCall<'_> {
     pub(in crate::judge) fn system_message(&self) -> Option<&str> {
         match &self.reward.prompt {
             PromptSource::Custom { system, .. } => system.as_deref(),
-            PromptSource::Principles { .. } | PromptSource::Scalar { .. } => Some(SYSTEM.trim_end()),
+            PromptSource::Principles { .. } | PromptSource::Rubric(_) | PromptSource::Scalar { .. } => {
+                Some(SYSTEM.trim_end())
+            }
         }
     }
 
@@ -88,7 +90,8 @@ impl JudgeCall<'_> {
                     _ => context! { responses, ..named },
                 })
             }
-            PromptSource::Scalar { .. } => Ok(String::new()),
+            // A call about items has a prompt of its own.
+            PromptSource::Rubric(_) | PromptSource::Scalar { .. } => Ok(String::new()),
         };
         rendered.map_err(|error| {
             Reason::new(Code::TemplateFailed, format!("The prompt cannot be filled in: {error}."))

@@ -12,7 +12,7 @@ const WRITTEN_OUT: usize = 8;
 /// The longest name of a special token of a chat template, in characters.
 const MAX_SPECIAL: usize = 64;
 /// Tags that the prompt itself is made of.
-const TAGS: [&str; 6] = ["responses", "response", "query", "reference", "verdict", "principles"];
+const TAGS: [&str; 7] = ["responses", "response", "query", "reference", "verdict", "principles", "criteria"];
 /// Special tokens in angle brackets.
 const TURNS: [&str; 7] = [
     "start_of_turn>",
@@ -31,8 +31,8 @@ const SYSTEM: [&str; 2] = ["sys>>", "/sys>>"];
 const SQUARED: [&str; 6] =
     ["inst]", "system_prompt]", "available_tools]", "tool_calls]", "tool_results]", "tool_content]"];
 /// Headings of the prompt.
-const HEADINGS: [&str; 7] =
-    ["verdict", "responses", "response", "query", "reference", "principles", "instruction"];
+const HEADINGS: [&str; 8] =
+    ["verdict", "responses", "response", "query", "reference", "principles", "criteria", "instruction"];
 /// Who speaks in a conversation.
 const ROLES: [&str; 5] = ["system", "assistant", "human", "user", "judge"];
 

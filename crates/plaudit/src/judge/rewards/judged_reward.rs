@@ -1,6 +1,7 @@
 //! A judged reward once it is loaded: parameters, prompt, aggregation method and range.
 
 use super::params::{JudgeParams, Mode};
+use super::rubric::RubricGrader;
 use crate::aggregate::Method;
 use crate::aggregate::design::Schedule;
 use crate::judge::MAX_SHOWN;
@@ -42,6 +43,8 @@ pub enum PromptSource {
         /// How the answer is read.
         answer: CustomAnswer,
     },
+    /// By the items of a rubric, with plaudit's own prompt.
+    Rubric(Box<RubricGrader>),
     /// No prompt: a model that gives a number for a prompt and a response.
     Scalar {
         /// Whether the number is put through the logistic function.
@@ -105,6 +108,14 @@ impl JudgedReward {
     /// Whether it asks a model that gives numbers and takes no prompt.
     pub fn is_scalar(&self) -> bool {
         matches!(self.prompt, PromptSource::Scalar { .. })
+    }
+
+    /// The grader, where it goes by rubrics.
+    pub(crate) fn grader(&self) -> Option<&RubricGrader> {
+        match &self.prompt {
+            PromptSource::Rubric(grader) => Some(grader),
+            _ => None,
+        }
     }
 
     /// What the author of the recipe should think about: the parameter, and why.

@@ -6,3 +6,4 @@ pub mod params;
 pub mod principle;
 pub mod principle_sets;
 pub mod reward_model;
+pub mod rubric;

@@ -1,10 +1,12 @@
 //! Cost estimate of a dry run: calls, tokens and cost, counted before a token is spent.
 
-use super::{JudgeRunner, JudgeTask};
+use super::{JudgeRunner, JudgeTask, Session};
 use crate::exec::lock;
 use crate::judge::call::JudgeCall;
 use crate::judge::config::ResolvedJudge;
 use crate::judge::free_question::FreeQuestion;
+use crate::judge::rubric_call::RubricCall;
+use crate::judge::rubric_session::RubricSession;
 use futures_util::stream::{FuturesOrdered, StreamExt as _};
 use serde::Serialize;
 
@@ -69,10 +71,13 @@ impl JudgeRunner {
     }
 
     async fn estimate_task(&self, task: &JudgeTask) {
-        let session = &task.session;
         let (judge, prior) = task.asks;
+        let session = match &task.session {
+            Session::Group(session) => session,
+            Session::Rubric(session) => return self.count_items(task, session).await,
+        };
         if let Some((size, limit)) = session.too_large() {
-            self.count_oversized(task, (size, limit));
+            self.count_oversized(task, session.method(), (size, limit));
             return;
         }
         if let (Some(prior), Some(wave)) = (prior, session.prior()) {
@@ -89,12 +94,11 @@ impl JudgeRunner {
     }
 
     /// Counts a group that is larger than the aggregate takes.
-    fn count_oversized(&self, task: &JudgeTask, (size, limit): (usize, usize)) {
+    fn count_oversized(&self, task: &JudgeTask, method: &'static str, (size, limit): (usize, usize)) {
         let Some(estimates) = &self.estimates else { return };
         let mut estimates = lock(estimates);
         let one = entry(&mut estimates, &task.component, self.client.judge(task.asks.0));
         let group = task.group.as_deref().unwrap_or("").to_owned();
-        let method = task.session.method();
         let seen = one.too_large.get_or_insert(OversizedGroup {
             method,
             limit,
@@ -112,15 +116,39 @@ impl JudgeRunner {
     async fn count(&self, task: &JudgeTask, (judge, calls, most): (usize, &[JudgeCall<'_>], usize)) {
         let known = calls.iter().map(|call| self.client.is_cached(judge, call));
         let known: Vec<bool> = known.collect::<FuturesOrdered<_>>().collect().await;
+        let unknown = calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call.estimate());
+        self.add(task, judge, (calls.len(), most), unknown.collect());
+    }
+
+    /// Counts the calls about the items of a rubric.
+    async fn count_items(&self, task: &JudgeTask, session: &RubricSession) {
+        let (judge, _) = task.asks;
+        let calls = session.calls();
+        let mut unknown = Vec::new();
+        for call in &calls {
+            if let Some(rest) = self.unknown_items(judge, session, call.clone()).await {
+                unknown.push(RubricCall::new(session, self.client.judge(judge), &rest).estimate());
+            }
+        }
+        let audits = session.audits();
+        for call in &audits {
+            let call = RubricCall::new(session, self.client.judge(judge), call);
+            if !self.client.is_cached(judge, &call).await {
+                unknown.push(call.estimate());
+            }
+        }
+        let all = calls.len() + audits.len();
+        self.add(task, judge, (all, all), unknown);
+    }
+
+    /// Adds calls of which there are so many now, so many at most, and which of them are unknown with what they read and write.
+    fn add(&self, task: &JudgeTask, judge: usize, (now, most): (usize, usize), unknown: Vec<(u64, u64)>) {
         let Some(estimates) = &self.estimates else { return };
         let mut estimates = lock(estimates);
         let settings = self.client.judge(judge);
         let one = entry(&mut estimates, &task.component, settings);
-        let unknown: Vec<&JudgeCall<'_>> =
-            calls.iter().zip(&known).filter(|(_, known)| !**known).map(|(call, _)| call).collect();
-        let known = calls.len() - unknown.len();
-        let (read, written) = unknown.iter().fold((0, 0), |(read, written), call| {
-            let (more_read, more_written) = call.estimate();
+        let known = now - unknown.len();
+        let (read, written) = unknown.iter().fold((0, 0), |(read, written), (more_read, more_written)| {
             (read + more_read, written + more_written)
         });
         // Later waves are taken to be like the first.
@@ -129,13 +157,13 @@ impl JudgeRunner {
             asked => (tokens as f64 * (most - known) as f64 / asked as f64) as u64,
         };
         let (read, written) = (grown(read), grown(written));
-        one.rollouts += task.session.view.states.len() as u64;
-        one.duplicates += task.session.view.duplicates();
+        one.rollouts += task.session.view().states.len() as u64;
+        one.duplicates += task.session.view().duplicates();
         one.calls += most as u64;
         one.known += known as u64;
         one.prompt_tokens += read;
         one.completion_tokens += written;
-        one.exact &= most == calls.len();
+        one.exact &= most == now;
         // A judge that writes no text has no `max_tokens` to keep to.
         let longest = if written == 0 { Some(0) } else { settings.config.max_tokens.map(u64::from) };
         let longest = longest.map(|tokens| tokens.saturating_mul((most - known) as u64).max(written));

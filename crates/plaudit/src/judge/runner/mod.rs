@@ -3,22 +3,55 @@
 
 mod ask;
 mod estimate;
+mod items;
 
 pub use estimate::{CostEstimate, OversizedGroup};
 
 use super::answer::{AnswerFormat, Verdict};
 use super::client::{CallOutcome, JudgeClient, JudgeRegistry, UsageMeter};
 use super::config::ResolvedJudge;
+use super::group_view::GroupView;
+use super::rubric_session::RubricSession;
 use super::session::JudgeSession;
+use super::stats::JudgeStats;
 use crate::error::RunError;
 use crate::exec::{CancelToken, SharedRuntime, SpanKind, TraceSpan, unless_cancelled};
+use crate::outcome::Outcome;
 use crate::reason::{Code, Reason};
 use crate::record::{Network, Record};
 use futures_util::future::join_all;
+use items::ItemsRun;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
+
+/// The judge calls about one group, as a state machine: by what its members are judged decides which.
+#[derive(Debug)]
+pub(crate) enum Session {
+    /// Its members are scored, compared or ranked.
+    Group(JudgeSession),
+    /// Its members are graded by the items of a rubric.
+    Rubric(RubricSession),
+}
+
+impl Session {
+    /// What the judge sees.
+    pub(crate) fn view(&self) -> &GroupView {
+        match self {
+            Self::Group(session) => &session.view,
+            Self::Rubric(session) => &session.view,
+        }
+    }
+
+    /// One outcome a member, in their order, and what was found on the way.
+    pub(crate) fn finish(&self) -> (Vec<Outcome>, JudgeStats) {
+        match self {
+            Self::Group(session) => session.finish(),
+            Self::Rubric(session) => session.finish(),
+        }
+    }
+}
 
 /// One group, and the judges that are asked about it.
 #[derive(Debug)]
@@ -27,14 +60,14 @@ pub(crate) struct JudgeTask {
     pub(crate) component: String,
     /// The name of the group, where it is larger than the method takes.
     pub(crate) group: Option<String>,
-    pub(crate) session: JudgeSession,
+    pub(crate) session: Session,
     /// The judge, and the one that gives a prior, as indices in the plan.
     pub(crate) asks: (usize, Option<usize>),
 }
 
 /// A task that ran: the session with its answers, and the calls where they were asked for.
 pub(crate) struct TaskOutput {
-    pub(crate) session: JudgeSession,
+    pub(crate) session: Session,
     pub(crate) transcripts: Vec<CallTranscript>,
 }
 
@@ -183,19 +216,32 @@ impl JudgeRunner {
     }
 
     async fn run_task(&self, task: JudgeTask, options: &RunOptions) -> TaskOutput {
-        let JudgeTask { component, mut session, asks: (judge, prior), .. } = task;
+        let JudgeTask { component, session, asks: (judge, prior), .. } = task;
         let mut transcripts = Vec::new();
         let span = options.span.as_ref().map(|span| {
             let span = span.child(SpanKind::Internal, &format!("judge {component}"));
             span.set("plaudit.component", component.as_str().into());
             span.set("plaudit.judge", self.client.judge(judge).name.as_str().into());
-            span.set("plaudit.responses", session.view.candidates.len().into());
+            span.set("plaudit.responses", session.view().candidates.len().into());
             span
         });
         let told = (span.as_deref(), options.usage.as_deref());
         // The time of a group begins when it is admitted, so that waiting behind other groups is not held against it.
         self.client.admit_group(judge).await;
         let deadline = Instant::now() + self.timeout;
+        let mut session = match session {
+            Session::Group(session) => session,
+            Session::Rubric(session) => {
+                let run = ItemsRun {
+                    component: &component,
+                    judge,
+                    deadline,
+                    told,
+                    transcripts: options.transcripts,
+                };
+                return self.run_items(session, run).await;
+            }
+        };
         if let (Some(prior), Some(wave)) = (prior, session.prior()) {
             let settings = self.client.judge(prior);
             let calls: Vec<_> = wave.iter().map(|shown| session.prior_call(settings, shown)).collect();
@@ -221,7 +267,7 @@ impl JudgeRunner {
             }
             session.take(wave, outcomes.into_iter().map(|outcome| outcome.verdict).collect());
         }
-        TaskOutput { session, transcripts }
+        TaskOutput { session: Session::Group(session), transcripts }
     }
 
     async fn transcript(

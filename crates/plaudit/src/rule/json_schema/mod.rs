@@ -16,7 +16,7 @@ mod values;
 
 pub(super) use compiled::{CompiledSchema, Reading};
 pub(super) use resources::Documents;
-pub(super) use strict::{local, made_strict};
+pub(super) use strict::made_strict;
 pub(super) use values::canonical;
 
 use compiled::{

@@ -1,11 +1,6 @@
-//! Schemas made strict, and references inside one declaration.
+//! Schemas made strict.
 
 use serde_json::Value;
-
-/// The schema that a reference inside the same declaration leads to.
-pub(in crate::rule) fn local<'s>(root: &'s Value, target: &Value) -> Option<&'s Value> {
-    root.pointer(target.as_str()?.strip_prefix('#')?)
-}
 
 /// The same schema as providers make it strict: where an object has properties, all of them are required, and no others are
 /// allowed. Schemas that only add to another one (`allOf`, `if`, `not`) stay as they are.

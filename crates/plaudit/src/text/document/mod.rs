@@ -42,7 +42,7 @@ pub enum DocumentFormat {
 
 impl DocumentFormat {
     /// The words after a fence that mean the format.
-    pub(super) const fn fences(self) -> &'static [&'static str] {
+    pub(crate) const fn fences(self) -> &'static [&'static str] {
         match self {
             Self::Json => &["json"],
             Self::Yaml => &["yaml", "yml"],
@@ -53,14 +53,14 @@ impl DocumentFormat {
     }
 
     /// Whether everything is text in it, so that values take their types from the schema.
-    pub(super) const fn is_untyped(self) -> bool {
+    pub(crate) const fn is_untyped(self) -> bool {
         matches!(self, Self::Csv | Self::Xml)
     }
 }
 
 /// Why a document has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum DocumentError {
+pub(crate) enum DocumentError {
     /// It breaks the syntax of its format.
     Syntax,
     /// It is larger, deeper or has more values than is read.
@@ -71,7 +71,7 @@ pub(super) enum DocumentError {
 
 /// How a document is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(crate) enum Dialect {
     /// As its standard says.
     Standard,
     /// As Python's parsers do: infinities and NaN are numbers, a key that is no text is another key than its text.
@@ -79,7 +79,7 @@ pub(super) enum Dialect {
 }
 
 /// The value of a document.
-pub(super) fn read(text: &str, format: DocumentFormat, dialect: Dialect) -> Result<Value, DocumentError> {
+pub(crate) fn read(text: &str, format: DocumentFormat, dialect: Dialect) -> Result<Value, DocumentError> {
     if text.len() > if format == DocumentFormat::Yaml { MAX_BYTES / 2 } else { MAX_BYTES } {
         return Err(DocumentError::TooLarge);
     }
@@ -90,6 +90,11 @@ pub(super) fn read(text: &str, format: DocumentFormat, dialect: Dialect) -> Resu
         DocumentFormat::Csv => csv::read(text, dialect),
         DocumentFormat::Xml => xml::read(text),
     }
+}
+
+/// The value of a document by the standard of its format; none where it has no value.
+pub(crate) fn value_of(text: &str, format: DocumentFormat) -> Option<Value> {
+    read(text, format, Dialect::Standard).ok()
 }
 
 /// A whole number of any size, in digits of a radix; beyond 64 bits it is as near as a double is.
@@ -122,7 +127,7 @@ fn number(number: f64, dialect: Dialect) -> Result<Value, DocumentError> {
 }
 
 /// A document without types takes them from the schema: texts become what it names, where they can.
-pub(super) fn typed(value: Value, schema: &Value, format: DocumentFormat, dialect: Dialect) -> Value {
+pub(crate) fn typed(value: Value, schema: &Value, format: DocumentFormat, dialect: Dialect) -> Value {
     Typing { root: schema, format, dialect }.typed(value, schema, 0)
 }
 
@@ -186,7 +191,7 @@ impl Typing<'_> {
     /// or an object can be.
     fn aim<'a>(&'a self, value: &Value, schema: &'a Value) -> Option<&'a Value> {
         if let Some(target) = schema.get("$ref") {
-            return super::json_schema::local(self.root, target);
+            return local(self.root, target);
         }
         if schema.get("type").is_some() || schema.get("properties").is_some() {
             return None;
@@ -217,7 +222,7 @@ impl Typing<'_> {
 
     /// The types that a schema names, by a reference too.
     fn kinds<'a>(&'a self, schema: &'a Value) -> Vec<&'a str> {
-        let target = schema.get("$ref").and_then(|target| super::json_schema::local(self.root, target));
+        let target = schema.get("$ref").and_then(|target| local(self.root, target));
         match target.unwrap_or(schema).get("type") {
             Some(Value::String(one)) => vec![one],
             Some(Value::Array(all)) => all.iter().filter_map(Value::as_str).collect(),
@@ -267,6 +272,11 @@ fn converted(text: String, types: &[&str]) -> Value {
         }
     }
     Value::String(text)
+}
+
+/// The schema that a reference inside the same declaration leads to.
+fn local<'s>(root: &'s Value, target: &Value) -> Option<&'s Value> {
+    root.pointer(target.as_str()?.strip_prefix('#')?)
 }
 
 #[cfg(test)]
