@@ -51,6 +51,7 @@ pub(super) struct RubricCall<'c> {
     judge: &'c ResolvedJudge,
     call: &'c ItemsCall,
     formats: Vec<AnswerFormat>,
+    labels: Vec<String>,
 }
 
 impl<'c> RubricCall<'c> {
@@ -67,7 +68,9 @@ impl<'c> RubricCall<'c> {
         };
         let fits = |format: &AnswerFormat| *format != AnswerFormat::Logprobs || single;
         let formats = judge.formats().iter().copied().filter(fits).collect();
-        Self { session, judge, call, formats }
+        let mut made = Self { session, judge, call, formats, labels: Vec::new() };
+        made.labels = made.labelled();
+        made
     }
 
     /// The candidate that is shown.
@@ -91,9 +94,14 @@ impl<'c> RubricCall<'c> {
         }
     }
 
-    /// The labels of the items. They carry a code of the response, so that a reply about another one is not taken for this one's,
-    /// and no response knows its own.
+    /// The labels of the items.
     pub(super) fn labels(&self) -> Vec<String> {
+        self.labels.clone()
+    }
+
+    /// Labels for the items. They carry a code of the response, so that a reply about another one is not taken for this one's,
+    /// and no response knows its own.
+    fn labelled(&self) -> Vec<String> {
         let nonce = self.nonce(0);
         let code = nonce.get(..LABEL_CODE).unwrap_or(&nonce);
         (1..=self.items().len()).map(|at| format!("item_{at}_{code}")).collect()

@@ -178,11 +178,8 @@ impl RubricSession {
             return Vec::new();
         }
         let of = |candidate: usize| {
-            let chosen = self
-                .order(candidate)
-                .into_iter()
-                .filter(|place| is_chosen(candidate, *place))
-                .collect::<Vec<_>>();
+            let chosen: Vec<usize> =
+                (0..self.distinct.len()).filter(|place| is_chosen(candidate, *place)).collect();
             chosen.into_iter().map(move |place| ItemsCall { candidate, items: vec![place] })
         };
         (0..self.view.candidates.len()).flat_map(of).collect()
@@ -196,6 +193,9 @@ impl RubricSession {
     /// Whether the verdict about an item is asked for once more: drawn by the texts, so that every run draws the same.
     fn is_audited(&self, candidate: usize, place: usize) -> bool {
         let share = self.grader().map_or(0.0, |grader| grader.audit);
+        if share <= 0.0 {
+            return false;
+        }
         let mut hasher = blake3::Hasher::new();
         hasher.update(b"plaudit item audit").update(&self.reward.params.seed.to_le_bytes());
         hasher.update(&self.view.candidates[candidate].hash).update(self.item(place).criterion.as_bytes());

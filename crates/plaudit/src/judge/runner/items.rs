@@ -7,6 +7,7 @@ use crate::judge::client::{CallOutcome, UsageMeter};
 use crate::judge::rubric_call::RubricCall;
 use crate::judge::rubric_session::{ItemsCall, RubricSession};
 use crate::record::RecordSource;
+use futures_util::future::join_all;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,8 +38,11 @@ impl JudgeRunner {
                 }
             }
             drop(calls);
-            for (call, outcome) in wave.iter().zip(&outcomes).filter(|_| !session.is_audit()) {
-                self.store_items(run.judge, &session, call, outcome).await;
+            if !session.is_audit() {
+                // All at once, because each is waited for until it is durable.
+                let stored = wave.iter().zip(&outcomes);
+                join_all(stored.map(|(call, outcome)| self.store_items(run.judge, &session, call, outcome)))
+                    .await;
             }
             session.take(&wave, outcomes.into_iter().map(|outcome| outcome.verdict).collect());
         }
@@ -110,13 +114,15 @@ impl JudgeRunner {
     ) {
         let Ok(Verdict::Items(answers)) = &outcome.verdict else { return };
         let settings = self.client.judge(judge);
-        for (place, answer) in call.items.iter().zip(answers) {
-            let Some(answer) = answer else { continue };
+        let given =
+            call.items.iter().zip(answers).filter_map(|(place, answer)| Some((place, answer.as_ref()?)));
+        join_all(given.map(|(place, answer)| async {
             let key = session.item_key(settings, call.candidate, *place);
             let body = RubricSession::stored(answer, outcome.key);
             let latency = outcome.latency.unwrap_or(Duration::ZERO);
             let _ = self.client.record().store(RecordSource::Item(&key), &body, latency).await;
-        }
+        }))
+        .await;
     }
 
     async fn items_transcript(
