@@ -67,7 +67,10 @@ impl<'c> RubricCall<'c> {
             _ => false,
         };
         let fits = |format: &AnswerFormat| *format != AnswerFormat::Logprobs || single;
-        let formats = judge.formats().iter().copied().filter(fits).collect();
+        let mut formats: Vec<AnswerFormat> = judge.formats().iter().copied().filter(fits).collect();
+        if formats.is_empty() {
+            formats = vec![AnswerFormat::Json, AnswerFormat::Tag];
+        }
         let mut made = Self { session, judge, call, formats, labels: Vec::new() };
         made.labels = made.labelled();
         made

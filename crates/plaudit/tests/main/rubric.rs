@@ -180,6 +180,15 @@ fn an_audit_asks_again_and_changes_no_verdict() {
 }
 
 #[test]
+fn several_items_are_asked_in_words_whatever_the_judge_says() {
+    let mock = Mock::start(&[]);
+    let mut recipe = recipe(&mock.url("ok"), "");
+    recipe.set("judges.main.answer_format", "logprobs").unwrap();
+    let report = Engine::new(recipe.plan().unwrap()).unwrap().score(&rollouts(1)).unwrap();
+    assert!((report.rows[0].total.value().unwrap() - TRUTH).abs() < 1e-9, "{:?}", report.rows[0]);
+}
+
+#[test]
 fn no_rubric_is_no_number() {
     let engine = Engine::new(recipe("http://127.0.0.1:9/v1", "").plan().unwrap()).unwrap();
     let row = |field: Option<(&str, Value)>| {
