@@ -55,7 +55,7 @@ struct RubricCheck {
     #[arg(long, value_name = "NAME", default_value = "healthbench", value_parser = formula)]
     aggregate: RubricFormula,
     /// How many items a call asks about
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = rubric::ITEMS_PER_CALL as u64, value_parser = clap::value_parser!(u64).range(1..=1000))]
     items_per_call: u64,
     /// As data
     #[arg(long)]
@@ -63,9 +63,7 @@ struct RubricCheck {
 }
 
 fn formula(text: &str) -> Result<RubricFormula, String> {
-    serde_json::from_value(Value::String(text.to_owned())).map_err(|_| {
-        "healthbench, weighted, signed, mean, all, any, min, max or implicit is wanted".to_owned()
-    })
+    serde_json::from_value(Value::String(text.to_owned())).map_err(|error| error.to_string())
 }
 
 /// What was found in rubrics.

@@ -26,8 +26,16 @@ const MAX_CRITERION: usize = 4000;
 const LABEL_CODE: usize = 4;
 /// About how many tokens a verdict about an item takes with its reason.
 const TOKENS_AN_ITEM: u64 = 40;
-/// What the keys of verdicts about items begin with. It changes when the meaning of a verdict does.
+/// What the keys of verdicts about items begin with.
 const ITEM_KEY: &[u8] = b"plaudit rubric item 1";
+
+/// The prompts as a hash: what was said when they were other ones is no verdict by these.
+fn prompts_hash() -> &'static [u8; 32] {
+    static HASH: OnceLock<[u8; 32]> = OnceLock::new();
+    HASH.get_or_init(|| {
+        *blake3::Hasher::new().update(SYSTEM.as_bytes()).update(USER.as_bytes()).finalize().as_bytes()
+    })
+}
 
 /// How many bytes a prompt about items has beside the query, the response and the items.
 pub fn rubric_frame_bytes() -> usize {
@@ -252,6 +260,7 @@ impl RubricSession {
             hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
         };
         part(ITEM_KEY);
+        part(prompts_hash());
         part(judge.identity.as_bytes());
         part(view.query.as_bytes());
         part(&[u8::from(reference.is_some()), applies]);

@@ -325,7 +325,9 @@ impl RubricSession {
             Err(error) => return Outcome::invalid(Reason::new(Code::BadRubric, error.to_string())),
         };
         let missing = verdicts.iter().filter(|verdict| **verdict == ItemVerdict::Missing).count();
-        if missing > 0 && bounds.width() > grader.tolerance {
+        // However much may be missing: of a response about which the judge has said nothing, nothing is known.
+        let silent = !verdicts.iter().any(|verdict| matches!(verdict, ItemVerdict::Answer(_)));
+        if missing > 0 && (silent || bounds.width() > grader.tolerance) {
             return Outcome::invalid(self.missing(candidate));
         }
         let items = self.items.iter().zip(&answers).map(|(item, answer)| item_fact(item, *answer)).collect();

@@ -31,6 +31,9 @@ pub struct Item {
     pub tags: Vec<String>,
 }
 
+/// How many items a call asks about where nothing is said: a quarter of the calls, for what `bench/rubrics.py` measures.
+pub const ITEMS_PER_CALL: usize = 4;
+
 /// The answers to an item without choices of its own, worst to best.
 pub const YES_NO: [&str; 2] = ["no", "yes"];
 

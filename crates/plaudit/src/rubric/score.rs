@@ -215,8 +215,8 @@ impl RubricFormula {
         let left_out = may_not_apply.then(|| of(None)).flatten();
         let ends = [of(Some(0.0)), of(Some(1.0)), left_out].into_iter().flatten();
         Bounds {
-            low: ends.clone().reduce(f64::min).unwrap_or(0.0),
-            high: ends.reduce(f64::max).unwrap_or(1.0),
+            low: ends.clone().reduce(f64::min).unwrap_or(f64::NEG_INFINITY),
+            high: ends.reduce(f64::max).unwrap_or(f64::INFINITY),
         }
     }
 }

@@ -80,7 +80,8 @@ fn face(mock: &Mock, mode: &str, failures: &Mutex<Vec<String>>) -> bool {
                         Some(Fact::Number(number)) => *number,
                         _ => value,
                     };
-                    end("low") <= TRUTH + 1e-9 && TRUTH <= end("high") + 1e-9
+                    let said = verdicts(&report, row).iter().any(|(_, said)| said.is_some());
+                    said && end("low") <= TRUTH + 1e-9 && TRUTH <= end("high") + 1e-9
                 }
                 Some(value) => (value - TRUTH).abs() < 1e-9,
                 None => outcome.kind() == OutcomeKind::Invalid,

@@ -122,7 +122,7 @@ impl Default for Rubric {
             file: None,
             field: None,
             aggregate: RubricFormula::default(),
-            items_per_call: ItemsPerCall::Count(4),
+            items_per_call: ItemsPerCall::Count(rubric::ITEMS_PER_CALL),
             applies: Applies::Always,
             veto: Vec::new(),
             clip: None,
